@@ -1,0 +1,8 @@
+"""An exchange or a file → drawers → one transaction: the heart of exactly-once (R1, R3).
+
+`messages` decides where a record belongs, `streams` writes exchanges and their two texts.
+"""
+
+from mempalace.filing.messages import Filed, Filing, Origin, settle_without_folder
+
+__all__ = ["Filed", "Filing", "Origin", "settle_without_folder"]

@@ -1,0 +1,1 @@
+"""Exchanges and files become drawers and closets."""

@@ -1,0 +1,1 @@
+"""palace.db: the truth (DESIGN.md §1)."""

@@ -1,0 +1,237 @@
+"""The one door to palace.db: opening it, the write transaction, and errors that say what to do.
+
+Owns: how the database is opened for writing and for reading only (R9), migrations, the write
+transaction (`BEGIN IMMEDIATE`), and what each SQLite error means to a user.
+Never: knows what is in the tables; overwrites a database that it cannot read.
+Called by: every program that stores or reads.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+from mempalace import paths
+from mempalace.errors import Locked, MemPalaceError, NotThereYet
+from mempalace.store.schema import MIGRATIONS
+
+_BUSY_SECONDS = 30.0  # writers hold the lock for 50 ms; only a stuck process takes this long
+_WRITER_CACHE_KIB = 16_000  # bulk inserts touch the full-text index all over
+
+
+class PalaceDamaged(MemPalaceError):
+    """palace.db is not a database, or not a whole one. It is never overwritten."""
+
+
+class PalaceFull(MemPalaceError):
+    """Nothing more fits on the disk; nothing was changed."""
+
+
+class Palace:
+    """An open palace.db. Use `writer` to store and `reader` to look; close it when done."""
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        self.db = connection
+        self.path = path
+
+    @classmethod
+    def writer(cls, home: str | os.PathLike[str], *, create: bool = False) -> Palace:
+        """Open for reading and writing, migrated to the present schema.
+
+        Raises NotThereYet where there is no palace and `create` is false, PalaceDamaged where
+        the file is no palace, MemPalaceError where it cannot be written.
+        """
+        path = os.path.join(home, paths.PALACE_DB)
+        if not os.path.exists(path):
+            if not create:
+                raise no_palace(home)
+            paths.create_home(home)
+        if create:
+            paths.keep_private(path)
+        with _explained(path):
+            db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = NORMAL")  # a power cut may undo, never tear
+                db.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
+                db.execute("PRAGMA secure_delete = ON")  # R4, R10: what goes, goes from the disk
+                _migrate(db, path)
+            except BaseException:
+                db.close()
+                raise
+        return cls(db, path)
+
+    @classmethod
+    def reader(cls, home: str | os.PathLike[str]) -> Palace:
+        """Open for reading only: never waits, needs no write permission (R9)."""
+        path = os.path.join(home, paths.PALACE_DB)
+        if not os.path.exists(path):
+            raise no_palace(home)
+        with _explained(path):
+            return cls(_connect_read_only(path), path)
+
+    def close(self) -> None:
+        self.db.close()
+
+    def __enter__(self) -> Palace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """The write transaction: all of it or nothing."""
+        with _explained(self.path):
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.db
+                self.db.execute("COMMIT")
+            except BaseException:
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One consistent look; errors come out explained."""
+        with _explained(self.path):
+            yield self.db
+
+    def note(self, name: str) -> str | None:
+        """A small fact about the palace itself, or None."""
+        with self.reading() as db:
+            row = db.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_note(self, name: str, value: str) -> None:
+        with self.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)", (name, value))
+
+
+def no_palace(home: str | os.PathLike[str]) -> NotThereYet:
+    return NotThereYet(
+        f"there is no palace in {os.fspath(home)} yet",
+        "run `mempalace backfill` to file the transcripts of this machine",
+    )
+
+
+def _connect_read_only(path: str) -> sqlite3.Connection:
+    """`mode=ro`; `immutable` where there is no write-ahead log, or it cannot be opened.
+
+    A sandbox may forbid even the shared-memory file that a log needs; then the answer is at most
+    as old as the last checkpoint of the log.
+    """
+    uri = f"file:{quote(os.path.abspath(path))}?mode=ro"
+    attempts = [uri, uri + "&immutable=1"]
+    if not os.path.exists(path + "-wal"):
+        attempts.reverse()
+    last: sqlite3.Error | None = None
+    for attempt in attempts:
+        db = sqlite3.connect(attempt, uri=True, timeout=1.0, isolation_level=None)
+        try:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+        except sqlite3.OperationalError as error:
+            db.close()
+            last = error
+            continue
+        except sqlite3.Error:
+            db.close()
+            raise
+        if version == 0 and not attempt.endswith("immutable=1"):
+            db.close()
+            raise no_palace(os.path.dirname(path))
+        if version > len(MIGRATIONS):
+            db.close()
+            raise _too_new(path)
+        return db
+    assert last is not None  # noqa: S101 - the loop ends with a return or an error
+    raise last
+
+
+def _migrate(db: sqlite3.Connection, path: str) -> None:
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(MIGRATIONS):
+        raise _too_new(path)
+    if version == 0 and db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+        raise PalaceDamaged(
+            f"{path} is a database, but no palace", "choose another home with MEMPALACE_HOME"
+        )
+    while version < len(MIGRATIONS):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            version = db.execute("PRAGMA user_version").fetchone()[0]  # another may have been first
+            if version < len(MIGRATIONS):
+                for statement in _statements(MIGRATIONS[version]):
+                    db.execute(statement)
+                version += 1
+                db.execute(f"PRAGMA user_version = {version}")
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    """`executescript` would commit; this keeps a migration in its transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _too_new(path: str) -> MemPalaceError:
+    return MemPalaceError(
+        f"{path} was written by a newer MemPalace", "update this installation, then try again"
+    )
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Turn SQLite's errors into sentences that name the file and what to do."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        explained = _explanation(error, path)
+        if explained is None:
+            raise
+        raise explained from error
+
+
+def _explanation(error: sqlite3.DatabaseError, path: str) -> MemPalaceError | None:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code
+    folder = os.path.dirname(path)
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return PalaceDamaged(
+            f"{path} is damaged: {error}",
+            f"nothing was changed; move it away (mv '{path}' '{path}.damaged'), run `mempalace "
+            "backfill` for what is still on disk, and keep the damaged file to recover the rest",
+        )
+    if code == sqlite3.SQLITE_FULL:
+        return PalaceFull(
+            f"the disk with {folder} is full",
+            "free some space; nothing was lost, capture goes on where it stopped",
+        )
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return Locked(
+            f"{path} is locked by another process",
+            "another mempalace process is writing; try again, or see `mempalace status`",
+        )
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return MemPalaceError(
+            f"{path} cannot be opened or written: {error}",
+            f"check the permissions of {folder}",
+        )
+    if code == sqlite3.SQLITE_IOERR:
+        return PalaceFull(
+            f"reading or writing {path} failed: {error}",
+            "check the disk's health and space; nothing was lost, capture goes on where it stopped",
+        )
+    return None

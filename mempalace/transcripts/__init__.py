@@ -1,0 +1,1 @@
+"""Bytes of a source become messages: one module a format, one registry."""

@@ -1,0 +1,74 @@
+"""What every format module is: a fold over the records of one conversation file (R5).
+
+Owns: the contract between a format and the rest, and how times are read.
+Never: knows a format.
+Called by: the format modules, the registry, filing.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Any, Protocol
+
+from mempalace.model import Message
+
+
+class Fold(Protocol):
+    """A reader in the middle of a file. Its state is small and holds no text.
+
+    `waiting` holds the texts that must wait, by digest; it is stored beside the state, in a table
+    that `forget` and `exclude` reach.
+    """
+
+    folder: str | None  # the working folder that the file names first: its project
+    cwd: str | None  # the working folder that it named last
+    waiting: dict[str, str]
+
+    def step(self, record: dict[str, Any], offset: int) -> list[Message]:
+        """Take one record that begins at byte `offset`; give back the messages it completes."""
+
+    def finish(self) -> list[Message]:
+        """What still waits, for a file that is cold. The caller keeps the state from before."""
+
+    def state(self) -> dict[str, Any]:
+        """The state as JSON values; `Format.fold` takes it back."""
+
+
+class Format(Protocol):
+    """A format module as the registry knows it."""
+
+    source: str
+    version: int
+
+    def fold(self, path: PurePath, state: dict[str, Any], waiting: dict[str, str]) -> Fold:
+        """A reader for `path`: new where `state` is empty, else where it had stopped."""
+
+    def recognises(self, record: dict[str, Any]) -> bool:
+        """Is this a record of mine? Asked of the first records of a file."""
+
+
+def instant(value: object) -> int | None:
+    """A timestamp as microseconds since 1970 UTC, None where it is none.
+
+    ISO 8601 with any offset (none: UTC); numbers are seconds, or milliseconds above 1e11.
+    """
+    if isinstance(value, str):
+        try:
+            when = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        return _microseconds(when)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = value / 1000 if abs(value) > 1e11 else value
+        return int(seconds * 1_000_000) if abs(seconds) < 1e11 else None
+    return None
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _microseconds(when: datetime) -> int:
+    gap = when - _EPOCH
+    return (gap.days * 86_400 + gap.seconds) * 1_000_000 + gap.microseconds

@@ -1,0 +1,145 @@
+"""One line of bytes becomes JSON objects, whatever was done to the line.
+
+Owns: the byte rules that every JSONL transcript shares (docs/formats/jsonl.md): a BOM, a carriage
+return, NUL padding, bytes that are no UTF-8, lone surrogates, raw control characters, two records
+glued on one line, a torn record with a whole one behind it.
+Never: splits a file into lines (watcher.tail does), knows what a record means, keeps bad text.
+Called by: filing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+BOM = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n\v\f"
+_PADDING = " \t\r\n\v\f\0"
+_DECODER = json.JSONDecoder(strict=False)  # real lines hold raw control characters in strings
+# Where a whole record may start behind a torn one.
+_NEXT = re.compile(r"[ \t\r\n\v\f\0]*(?:\{|\Z)")
+_RESYNC = re.compile(r'\{"(?:type|parentUuid|timestamp|uuid|sessionId|isSidechain|message)"\s*:')
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """A stretch of a line that is no record: counted, its text never kept (R6, R10)."""
+
+    offset: int
+    length: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Line:
+    """What one line held: objects with the byte offset at which each begins, and what is bad."""
+
+    objects: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    bad: list[Bad] = field(default_factory=list)
+    strays: int = 0  # values that are valid JSON but no objects
+
+
+def read_line(line: bytes, offset: int) -> Line:
+    """Parse one line that begins at byte `offset` of its file. Never raises on bad input."""
+    try:
+        value = orjson.loads(line)
+    except (orjson.JSONDecodeError, RecursionError):
+        return _read_leniently(line, offset)
+    result = Line()
+    if isinstance(value, dict):
+        result.objects.append((offset, value))
+    else:
+        result.strays += 1
+    return result
+
+
+def _read_leniently(line: bytes, offset: int) -> Line:
+    body = line[len(BOM) :] if offset == 0 and line.startswith(BOM) else line
+    kept = body.strip(_BLANK + b"\0")
+    result = Line()
+    if not kept:
+        if b"\0" in body:
+            result.bad.append(Bad(offset, len(line), "NUL padding"))
+        return result
+    try:
+        value = orjson.loads(kept)
+    except (orjson.JSONDecodeError, RecursionError):
+        _salvage(kept, offset + line.find(kept), result)
+        return result
+    if isinstance(value, dict):
+        result.objects.append((offset, value))
+    else:
+        result.strays += 1
+    return result
+
+
+def _salvage(kept: bytes, start: int, result: Line) -> None:
+    """Take every whole record out of a line that is not one JSON value."""
+    text = kept.decode("utf-8", "replace")
+    exact = len(text) == len(kept)  # every character is one byte
+
+    def place(position: int) -> int:
+        if exact:
+            return start + position
+        return start + min(len(text[:position].encode("utf-8")), len(kept))
+
+    broken: int | None = None
+    for begin, value, whole in _values(text):
+        if not whole:
+            broken = begin if broken is None else broken
+            continue
+        if broken is not None:
+            result.bad.append(Bad(place(broken), place(begin) - place(broken), "not JSON"))
+            broken = None
+        if isinstance(value, dict):
+            result.objects.append((place(begin), _cleaned(value)))
+        else:
+            result.strays += 1
+    if broken is not None:
+        result.bad.append(Bad(place(broken), start + len(kept) - place(broken), "not JSON"))
+
+
+def _values(text: str) -> Iterator[tuple[int, Any, bool]]:
+    """Each value of `text` with its start; not whole where it is broken or part of a broken one.
+
+    Behind a torn record only a value that reaches the end of the line, or the next `{`, is a
+    record: what is followed by a comma or a bracket was nested in the torn one.
+    """
+    position, length, torn = 0, len(text), False
+    while position < length:
+        if text[position] in _PADDING:
+            position += 1
+            continue
+        try:
+            value, end = _DECODER.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            value, end, whole = None, 0, False
+        else:
+            whole = not torn or _NEXT.match(text, end) is not None
+        yield position, value, whole
+        if whole:
+            position, torn = end, False
+        else:
+            torn = True
+            again = _RESYNC.search(text, position + 1)
+            position = again.start() if again else length
+
+
+def _cleaned(value: Any) -> Any:
+    """The value with lone surrogates replaced, so that its texts can be stored as UTF-8."""
+    if isinstance(value, str):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        return value
+    if isinstance(value, dict):
+        return {_cleaned(name): _cleaned(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    return value
