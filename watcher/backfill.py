@@ -19,6 +19,8 @@ from watcher.capture import Capture, Outcome, Result
 from watcher.disk import Disk
 from watcher.roots import Folders, Found, roots, transcripts_at
 
+_UNKNOWN = "unknown:"
+
 
 @dataclass(slots=True)
 class Summary:
@@ -29,6 +31,7 @@ class Summary:
     files_read: int = 0
     files_unchanged: int = 0
     bytes_total: int = 0
+    bytes_done: int = 0  # of bytes_total: read, or known already
     bytes_read: int = 0
     exchanges_new: int = 0
     exchanges_known: int = 0
@@ -37,12 +40,18 @@ class Summary:
     left_out: Counter[str] = field(default_factory=Counter)
     not_read: dict[str, str] = field(default_factory=dict)  # path -> why
 
+    is_unfinished: bool = False  # another process read the same files, or one grew meanwhile
+
     @property
     def unknown_types(self) -> dict[str, int]:
         """Record types that no format knows, by name."""
-        prefix = "unknown:"
-        named = ((rule, n) for rule, n in self.left_out.items() if rule.startswith(prefix))
-        return {rule.removeprefix(prefix): n for rule, n in named}
+        named = ((rule, n) for rule, n in self.left_out.items() if rule.startswith(_UNKNOWN))
+        return {rule.removeprefix(_UNKNOWN): n for rule, n in named}
+
+    @property
+    def rules(self) -> dict[str, int]:
+        """What was left out by which rule."""
+        return {r: n for r, n in self.left_out.items() if not r.startswith(_UNKNOWN)}
 
     def add(self, path: str, outcome: Outcome) -> None:
         """Count one piece."""
@@ -54,6 +63,14 @@ class Summary:
         self.quarantined += outcome.quarantined
         if outcome.result in (Result.FAILED, Result.UNRECOGNISED, Result.EXCLUDED):
             self.not_read[path] = outcome.reason or outcome.result.value
+
+    def close(self, one: Found, read: int) -> None:
+        """Count a file that is done with."""
+        self.files_done += 1
+        if read:
+            self.files_read += 1
+        elif one.path not in self.not_read:
+            self.files_unchanged += 1
 
 
 class Backfill:
@@ -68,30 +85,20 @@ class Backfill:
         """Read everything at `paths`, or below the roots where there are none."""
         summary = self.summary
         found = self._files(paths)
-        summary.files, summary.bytes_total = len(found), sum(one.size for one in found)
         yield summary
         for one in found:
-            read = 0
+            before, read = summary.bytes_done, 0
             for outcome in self._read(one.path):
                 summary.add(one.path, outcome)
                 read += outcome.bytes_read
+                summary.bytes_done = before + min(read, one.size)
                 yield summary
-            summary.files_done += 1
-            if read:
-                summary.files_read += 1
-            elif one.path not in summary.not_read:
-                summary.files_unchanged += 1
+            summary.bytes_done = before + one.size
+            summary.close(one, read)
         yield summary
 
     def _files(self, paths: Sequence[str]) -> list[Found]:
-        def note(error: OSError) -> None:
-            name = error.filename or "?"
-            self.summary.not_read[str(name)] = error.strerror or str(error)
-
-        if paths:
-            return transcripts_at(paths, note)
-        here = [root for root in roots(self._config) if os.path.isdir(root)]
-        return transcripts_at(here, note)
+        return _files(self._config, paths, self.summary)
 
     def _read(self, path: str) -> Iterator[Outcome]:
         """All pieces of a file. A one-shot command takes every file for cold (DESIGN.md §5)."""
@@ -99,4 +106,25 @@ class Backfill:
             outcome = self._capture.read(path, cold=True, reread=True)
             yield outcome
             if not outcome.more:
+                self.summary.is_unfinished |= outcome.unfinished
                 return
+
+
+def _files(config: Config, paths: Sequence[str], summary: Summary) -> list[Found]:
+    def note(error: OSError) -> None:
+        summary.not_read[str(error.filename or "?")] = error.strerror or str(error)
+
+    here = paths or [root for root in roots(config) if os.path.isdir(root)]
+    found = transcripts_at(here, note)
+    summary.files, summary.bytes_total = len(found), sum(one.size for one in found)
+    return found
+
+
+def preview(config: Config, disk: Disk, paths: Sequence[str]) -> Iterator[Summary]:
+    """The dry run: a backfill of the same files into a copy of nothing but the checkpoints' keys.
+
+    It works on a scratch palace in memory that knows every record of the real one by its keys, so
+    that new and known are told apart by the code that would store them, and is thrown away.
+    """
+    with Palace.scratch(config.home) as palace:
+        yield from Backfill(palace, config, disk).run(paths)

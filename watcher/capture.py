@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 
 from mempalace.config import Config
-from mempalace.filing import Filed, Filing, Origin, settle_without_folder
+from mempalace.filing import Filed, Filing, Origin, settle_sessions
 from mempalace.mining.private import strip_private
 from mempalace.model import Checkpoint, Fingerprint, Message, Role
 from mempalace.store import checkpoints
@@ -91,7 +91,7 @@ class Capture:
         config: Config,
         disk: Disk,
         *,
-        folder_of: Callable[[str], str | None] = lambda path: None,
+        folder_of: Callable[[str], str | None],
     ) -> None:
         self._palace = palace
         self._config = config
@@ -188,6 +188,10 @@ class Capture:
             return Outcome(Result.EMPTY)
         found = self._recognise(path, descriptor, look)
         if found is None:
+            with self._palace.transaction() as db:
+                checkpoints.set_aside(
+                    db, path, look.size, look.mtime_ns, registry.VERSION, self._settings()
+                )
             return Outcome(Result.UNRECOGNISED)
         form, is_document = found
         checkpoint = Checkpoint(
@@ -289,7 +293,9 @@ class Capture:
             reading.checkpoint, offset=look.size, tail=0, size=look.size, mtime_ns=look.mtime_ns,
             fingerprint=print_, rereading=False, parser=reading.form.version,
         )  # fmt: skip
-        outcome = self._store(reading, done, 0, reading.fold.folder, {"document": True})
+        outcome = self._store(
+            reading, done, 0, reading.fold.folder, {"document": True, "finished": look.size}
+        )
         outcome.bytes_read = look.size
         return outcome
 
@@ -398,8 +404,8 @@ class Capture:
         named = reading.fold.folder
         was_named = json.loads(reading.checkpoint.state).get("fold", {}).get("folder")
         if not is_excluded and (is_last or (named and not was_named)):
-            guess = named or self._folder_of(reading.checkpoint.path)
-            settle_without_folder(db, self._config, file, guess)
+            guess = None if named else self._folder_of(reading.checkpoint.path)
+            settle_sessions(db, self._config, file, named=named, guess=guess)
 
     def _state_of(self, fold: Fold) -> dict[str, Any]:
         state = fold.state()

@@ -37,8 +37,7 @@ class Disk:
 
     def open(self, path: str) -> int:
         """A descriptor for reading; never blocks, not on a FIFO that took the file's place."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        return descriptor
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def look_at(self, descriptor: int) -> Look:
         return _look(os.fstat(descriptor), str(descriptor))

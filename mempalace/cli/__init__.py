@@ -36,7 +36,7 @@ COMMANDS: dict[str, Command] = {
     "init": Command("mempalace.cli.config", "init", "Create the palace's home and its config."),
     "watch": Command("mempalace.cli.watch", "watch", "Follow the agents' transcripts."),
     "backfill": Command("mempalace.cli.backfill", "backfill", "File what is on disk already."),
-    "mine": Command("mempalace.cli.mine", "mine", "File one transcript, export or folder."),
+    "mine": Command("mempalace.cli.backfill", "mine", "File one transcript, export or folder."),
     "wake-up": Command("mempalace.cli.wake_up", "wake_up", "Print what a session starts with."),
     "search": Command("mempalace.cli.search", "search", "Find what was said."),
     "show": Command("mempalace.cli.show", "show", "Print an exchange, verbatim."),

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mempalace import config as configuration
 from mempalace.store.palace import Palace
-from watcher.backfill import Backfill, Summary
+from watcher.backfill import Backfill, Summary, preview
 from watcher.disk import Disk
 
 _LINE_SECONDS = 5.0  # between two lines of progress where there is no terminal
+_NAMES_SHOWN = 10  # of files that could not be read
 
 
 @click.command()
@@ -28,24 +31,105 @@ _LINE_SECONDS = 5.0  # between two lines of progress where there is no terminal
 def backfill(paths: tuple[str, ...], dry_run: bool, wait: bool) -> None:
     """File the history of this machine's agents, newest first.
 
-    Without PATH every transcript below the configured roots is read; with it, these files and
+    Without PATHS every transcript below the configured roots is read; with them, these files and
     folders. It may be interrupted and run again at any time: what is filed is not read twice.
     """
     settings = configuration.load()
-    with Palace.writer(settings.home, create=True) as palace:
-        job = Backfill(palace, settings, Disk())
-        started = time.monotonic()
-        _show(job.run(paths), started)
-        while wait and job.summary.exchanges_new:
-            job = Backfill(palace, settings, Disk())
-            _show(job.run(paths), started)
-    click.echo(_report(job.summary, time.monotonic() - started))
+    started = time.monotonic()
+    if dry_run:
+        summary = _show(preview(settings, Disk(), paths), started)
+        click.echo("Nothing was filed: this was a dry run.")
+    else:
+        with Palace.writer(settings.home, create=True) as palace:
+            summary = _show(Backfill(palace, settings, Disk()).run(paths), started)
+            while wait and summary.is_unfinished:
+                summary = _show(Backfill(palace, settings, Disk()).run(paths), started)
+    for line in _report(summary, time.monotonic() - started):
+        click.echo(line)
 
 
-def _show(steps: Iterator[Summary], started: float) -> None:
-    for _ in steps:
-        pass
+@click.command()
+@click.argument("path", type=click.Path())
+@click.option("--mode", type=click.Choice(["convos"]), required=True, help="What PATH holds.")
+@click.option("--dry-run", is_flag=True, help="Say what would be filed, and file nothing.")
+@click.pass_context
+def mine(context: click.Context, path: str, mode: str, dry_run: bool) -> None:
+    """File the conversations at PATH: the same as `mempalace backfill PATH`."""
+    del mode  # there is one so far
+    context.invoke(backfill, paths=(path,), dry_run=dry_run, wait=False)
 
 
-def _report(summary: Summary, seconds: float) -> str:
-    return str(summary)
+def _show(steps: Iterable[Summary], started: float) -> Summary:
+    """Run to the end, showing how far it is; the last summary."""
+    console = Console(stderr=True)
+    return _bar(steps, console, started) if console.is_terminal else _lines(steps, started)
+
+
+def _bar(steps: Iterable[Summary], console: Console, started: float) -> Summary:
+    summary = Summary()
+    bar = Progress(
+        BarColumn(),
+        TextColumn("{task.fields[numbers]}"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("", total=None, numbers="")
+        for summary in steps:
+            bar.update(
+                task,
+                total=max(1, summary.bytes_total),
+                completed=summary.bytes_done,
+                numbers=_numbers(summary, started),
+            )
+    return summary
+
+
+def _lines(steps: Iterable[Summary], started: float) -> Summary:
+    summary, last = Summary(), started
+    for summary in steps:
+        if time.monotonic() - last >= _LINE_SECONDS:
+            last = time.monotonic()
+            print(_numbers(summary, started), file=sys.stderr, flush=True)
+    return summary
+
+
+def _numbers(summary: Summary, started: float) -> str:
+    seconds = max(0.001, time.monotonic() - started)
+    return (
+        f"{summary.files_done:,}/{summary.files:,} files, "
+        f"{summary.exchanges_new + summary.exchanges_known:,} exchanges, "
+        f"{summary.drawers:,} drawers, {summary.bytes_read / 1e6 / seconds:.1f} MB/s"
+    )
+
+
+def _report(summary: Summary, seconds: float) -> Iterator[str]:
+    rate = summary.bytes_read / 1e6 / max(seconds, 0.001)
+    yield (
+        f"{summary.files_read:,} files read ({summary.bytes_read / 1e6:,.1f} MB in {seconds:.1f} s,"
+        f" {rate:.1f} MB/s), {summary.files_unchanged:,} with nothing new"
+    )
+    yield (
+        f"{summary.exchanges_new:,} exchanges new, {summary.exchanges_known:,} known;"
+        f" {summary.drawers:,} drawers written"
+    )
+    if summary.quarantined:
+        yield f"quarantined lines: {_counts(summary.quarantined)}"
+    if summary.unknown_types:
+        yield f"unknown record types: {_counts(summary.unknown_types)}"
+    if summary.rules:
+        yield f"left out by rule: {_counts(summary.rules)}"
+    if summary.not_read:
+        yield f"not read: {len(summary.not_read):,}"
+        for path, why in list(summary.not_read.items())[:_NAMES_SHOWN]:
+            yield f"  {path}: {why}"
+        if len(summary.not_read) > _NAMES_SHOWN:
+            yield f"  and {len(summary.not_read) - _NAMES_SHOWN:,} more"
+    if not summary.files:
+        yield "hint: no transcripts here; `mempalace config` shows where they are looked for"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{name} {count:,}" for name, count in ordered)

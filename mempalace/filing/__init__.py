@@ -3,6 +3,6 @@
 `messages` decides where a record belongs, `streams` writes exchanges and their two texts.
 """
 
-from mempalace.filing.messages import Filed, Filing, Origin, settle_without_folder
+from mempalace.filing.messages import Filed, Filing, Origin, settle_sessions
 
-__all__ = ["Filed", "Filing", "Origin", "settle_without_folder"]
+__all__ = ["Filed", "Filing", "Origin", "settle_sessions"]

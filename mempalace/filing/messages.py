@@ -278,9 +278,9 @@ class Filing:
     def _session_of(self, message: Message) -> tuple[int, int | None]:
         """The session that a line names, where that is known; else the file's own."""
         source, session = self._origin.source, message.session
-        if message.named and message.named != session:
-            if places.session(self._db, source, message.named) is not None:
-                session = message.named
+        named = message.named
+        if named and named != session and places.session(self._db, source, named) is not None:
+            session = named
         return places.open_session(self._db, source, session, message.cwd, self._wing_for)
 
     def _wing_for(self, folder: str) -> int:
@@ -355,10 +355,12 @@ def wing_for(db: sqlite3.Connection, config: Config, folder: str) -> int:
     return wing
 
 
-def settle_without_folder(
-    db: sqlite3.Connection, config: Config, file: int, folder: str | None
+def settle_sessions(
+    db: sqlite3.Connection, config: Config, file: int, *, named: str | None, guess: str | None
 ) -> None:
-    """Give the sessions of a file that names no folder a wing: of a guess, else `chats`."""
-    for session in places.without_wing(db, file):
+    """Give the sessions of a file whose prompts name no folder a wing: of the folder that another
+    line has named, of a guess, else `chats`."""
+    folder = named or guess
+    for session in places.without_folder(db, file):
         wing = wing_for(db, config, folder) if folder else places.wing_named(db, CHATS)
-        places.settle(db, session, None, wing)
+        places.settle(db, session, named, wing)

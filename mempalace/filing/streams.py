@@ -28,7 +28,7 @@ class _Growing:
 
 
 class Streams:
-    """Use `append` for what is new and the rest for what changes; call `close` before the commit."""
+    """Use `append` for what is new, the rest for what changes, `close` before the commit."""
 
     def __init__(self, db: sqlite3.Connection, now: int) -> None:
         self._db = db

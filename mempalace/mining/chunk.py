@@ -47,12 +47,10 @@ def is_full(window: str) -> bool:
 
 def join(parts: list[tuple[int, str]]) -> str:
     """The stream that these windows, in order, were cut from."""
-    text = ""
     pieces = []
     length = 0
     for start, window in parts:
         fresh = window[length - start :]
         pieces.append(fresh)
         length += len(fresh)
-    text = "".join(pieces)
-    return text
+    return "".join(pieces)

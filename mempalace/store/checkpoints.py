@@ -31,7 +31,8 @@ def hidden(path: str) -> str:
 def load(db: sqlite3.Connection, path: str) -> Checkpoint | None:
     """The checkpoint of `path`, also where the file is known as an excluded one."""
     row = db.execute(
-        f"SELECT {_COLUMNS} FROM files WHERE path IN (?, ?) AND source <> '' ORDER BY path = ? DESC LIMIT 1",  # noqa: S608 - constants
+        f"SELECT {_COLUMNS} FROM files WHERE path IN (?, ?) AND source <> ''"  # noqa: S608 - constants
+        " ORDER BY path = ? DESC LIMIT 1",
         (path, hidden(path), path),
     ).fetchone()
     return None if row is None else _checkpoint(db, row)
@@ -120,6 +121,18 @@ def fail(db: sqlite3.Connection, path: str, reason: str) -> None:
     """Note that a file could not be read at all; the next success clears it."""
     file = create(db, path, "")  # no source yet, so no checkpoint either
     db.execute("UPDATE files SET failures = failures + 1, failure = ? WHERE n = ?", (reason, file))
+
+
+def set_aside(
+    db: sqlite3.Connection, path: str, size: int, mtime_ns: int, parser: int, settings: str
+) -> None:
+    """Note a file that is no transcript, so that it is left alone until it changes."""
+    file = create(db, path, "")
+    db.execute(
+        "UPDATE files SET size=?, mtime_ns=?, parser=?, settings=?, gone_at=NULL, failures=0,"
+        " failure=NULL WHERE n=? AND source = ''",
+        (size, mtime_ns, parser, settings, file),
+    )
 
 
 def mark_gone(db: sqlite3.Connection, file: int, at: int | None) -> None:

@@ -12,14 +12,18 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import quote
 
 from mempalace import paths
-from mempalace.errors import Locked, MemPalaceError, NotThereYet
+from mempalace.errors import Locked, MemPalaceError
+from mempalace.store.connect import no_palace, other_version, read_only, read_only_uri
 from mempalace.store.schema import MIGRATIONS
 
 _BUSY_SECONDS = 30.0  # writers hold the lock for 50 ms; only a stuck process takes this long
 _WRITER_CACHE_KIB = 16_000  # bulk inserts touch the full-text index all over
+_WITHOUT_WORDS = (
+    "wings", "folders", "sessions", "files", "exchanges", "records", "keys", "sightings",
+    "tombstones",
+)  # fmt: skip
 
 
 class PalaceDamaged(MemPalaceError):
@@ -68,10 +72,24 @@ class Palace:
     def reader(cls, home: str | os.PathLike[str]) -> Palace:
         """Open for reading only: never waits, needs no write permission (R9)."""
         path = os.path.join(home, paths.PALACE_DB)
-        if not os.path.exists(path):
-            raise no_palace(home)
         with _explained(path):
-            return cls(_connect_read_only(path), path)
+            return cls(read_only(path), path)
+
+    @classmethod
+    def scratch(cls, home: str | os.PathLike[str]) -> Palace:
+        """A palace that is thrown away: it knows what the real one knows, but none of its words."""
+        path = os.path.join(home, paths.PALACE_DB)
+        db = sqlite3.connect("", uri=True, isolation_level=None)  # '' is a temporary database
+        with _explained(path):
+            _migrate(db, path)
+            if os.path.exists(path):
+                db.execute("ATTACH ? AS real", (read_only_uri(path),))
+                db.execute("BEGIN")
+                for table in _WITHOUT_WORDS:
+                    db.execute(f"INSERT INTO main.{table} SELECT * FROM real.{table}")  # noqa: S608
+                db.execute("COMMIT")
+                db.execute("DETACH real")
+        return cls(db, path)
 
     def close(self) -> None:
         self.db.close()
@@ -112,51 +130,10 @@ class Palace:
             db.execute("INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)", (name, value))
 
 
-def no_palace(home: str | os.PathLike[str]) -> NotThereYet:
-    return NotThereYet(
-        f"there is no palace in {os.fspath(home)} yet",
-        "run `mempalace backfill` to file the transcripts of this machine",
-    )
-
-
-def _connect_read_only(path: str) -> sqlite3.Connection:
-    """`mode=ro`; `immutable` where there is no write-ahead log, or it cannot be opened.
-
-    A sandbox may forbid even the shared-memory file that a log needs; then the answer is at most
-    as old as the last checkpoint of the log.
-    """
-    uri = f"file:{quote(os.path.abspath(path))}?mode=ro"
-    attempts = [uri, uri + "&immutable=1"]
-    if not os.path.exists(path + "-wal"):
-        attempts.reverse()
-    last: sqlite3.Error | None = None
-    for attempt in attempts:
-        db = sqlite3.connect(attempt, uri=True, timeout=1.0, isolation_level=None)
-        try:
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
-        except sqlite3.OperationalError as error:
-            db.close()
-            last = error
-            continue
-        except sqlite3.Error:
-            db.close()
-            raise
-        if version == 0 and not attempt.endswith("immutable=1"):
-            db.close()
-            raise no_palace(os.path.dirname(path))
-        if version > len(MIGRATIONS):
-            db.close()
-            raise _too_new(path)
-        return db
-    assert last is not None  # noqa: S101 - the loop ends with a return or an error
-    raise last
-
-
 def _migrate(db: sqlite3.Connection, path: str) -> None:
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version > len(MIGRATIONS):
-        raise _too_new(path)
+        raise other_version(path, version)
     if version == 0 and db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
         raise PalaceDamaged(
             f"{path} is a database, but no palace", "choose another home with MEMPALACE_HOME"
@@ -185,12 +162,6 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _too_new(path: str) -> MemPalaceError:
-    return MemPalaceError(
-        f"{path} was written by a newer MemPalace", "update this installation, then try again"
-    )
 
 
 @contextmanager

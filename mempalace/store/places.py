@@ -98,11 +98,11 @@ def settle(db: sqlite3.Connection, session_n: int, cwd: str | None, wing: int) -
     db.execute("UPDATE sessions SET cwd = ?, wing = ? WHERE n = ?", (cwd, wing, session_n))
 
 
-def without_wing(db: sqlite3.Connection, file: int) -> list[int]:
-    """Sessions with exchanges of this file whose folder nobody has named yet."""
+def without_folder(db: sqlite3.Connection, file: int) -> list[int]:
+    """Sessions with exchanges of this file whose folder no line has named yet."""
     rows = db.execute(
         "SELECT DISTINCT s.n FROM exchanges e JOIN sessions s ON s.n = e.session"
-        " WHERE e.file = ? AND s.wing IS NULL",
+        " WHERE e.file = ? AND s.cwd IS NULL",
         (file,),
     )
     return [row[0] for row in rows]

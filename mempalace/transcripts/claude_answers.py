@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mempalace.ids import digest, record_key
+from mempalace.transcripts.claude_blocks import Block
 
 _SOURCE = "claude-code"
 _MESSAGES_KEPT = 6  # messages that may still grow: parallel tool calls interleave at most a few
@@ -71,14 +72,14 @@ class Answers:
         return {"answers": rows, "recent": self._recent}
 
     def keys(
-        self, native: str, uuid: str, parent: str | None, blocks: list[dict[str, Any]]
+        self, native: str, uuid: str, parent: str | None, blocks: list[Block]
     ) -> list[tuple[bytes, bytes | None]]:
         """For each block its key, and the key of the shorter text that it replaces, if any."""
         lines = self._open.pop(native, [])
         self._open[native] = lines  # the youngest last
         while len(self._open) > _MESSAGES_KEPT:
             del self._open[next(iter(self._open))]
-        fresh = [_Part(b["type"], digest(b["text"]), len(b["text"]), "") for b in blocks]
+        fresh = [_Part(b.type, digest(b.text), len(b.text), "") for b in blocks]
         before = _snapshot_of(lines, uuid, parent or "", fresh, blocks)
         if before is not None:
             lines.remove(before)
@@ -111,7 +112,7 @@ def _key(native: str, part: _Part, ordinal: int) -> bytes:
 
 
 def _snapshot_of(
-    lines: list[_Line], uuid: str, parent: str, fresh: list[_Part], blocks: list[dict[str, Any]]
+    lines: list[_Line], uuid: str, parent: str, fresh: list[_Part], blocks: list[Block]
 ) -> _Line | None:
     """The earlier line of this message that the new line repeats, or repeats and goes on from.
 
@@ -134,7 +135,7 @@ def _snapshot_of(
     return None
 
 
-def _repeats(line: _Line, fresh: list[_Part], blocks: list[dict[str, Any]]) -> bool:
+def _repeats(line: _Line, fresh: list[_Part], blocks: list[Block]) -> bool:
     """Does the new line hold each block of the old one, equal or, for text, grown?"""
     if len(fresh) < len(line.parts):
         return False
@@ -144,6 +145,6 @@ def _repeats(line: _Line, fresh: list[_Part], blocks: list[dict[str, Any]]) -> b
         if old.digest == new.digest:
             continue
         grown = new.type in ("text", "thinking") and new.length > old.length
-        if not grown or digest(block["text"][: old.length]) != old.digest:
+        if not grown or digest(block.text[: old.length]) != old.digest:
             return False
     return True

@@ -15,12 +15,11 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-import orjson
-
 from mempalace.ids import digest, record_key
 from mempalace.model import Message, Role
 from mempalace.transcripts.base import instant
 from mempalace.transcripts.claude_answers import Answers
+from mempalace.transcripts.claude_blocks import Block, blocks_of, content_of, raw_digest, text_at
 from mempalace.transcripts.claude_queue import Queue
 from mempalace.transcripts.claude_text import Words, human_words, words_in_result
 
@@ -69,7 +68,7 @@ class ClaudeCode:
         return ClaudeFold(path, state, waiting)
 
     def recognises(self, record: dict[str, Any]) -> bool:
-        """Any of a session file's first records will do; none of 400 live files began with a turn."""
+        """Any of the first records will do: of 400 live files none began with a turn."""
         kind = record.get("type")
         if kind in ("user", "assistant", "human"):
             return isinstance(record.get("message"), dict)
@@ -121,8 +120,8 @@ class ClaudeFold:
         if not isinstance(kind, str):
             return [self._left_out(record, offset, "unknown:(no type)")]
         if kind in ("user", "assistant", "human") and self.session is None:
-            self.session = _text_of(record, "sessionId")
-        self.cwd = _text_of(record, "cwd") or self.cwd
+            self.session = text_at(record, "sessionId")
+        self.cwd = text_at(record, "cwd") or self.cwd
         self.folder = self.folder or self.cwd
         if kind in ("user", "human"):
             return self._user(record, offset)
@@ -142,30 +141,28 @@ class ClaudeFold:
     # --- user lines -------------------------------------------------------------------------
 
     def _user(self, record: dict[str, Any], offset: int) -> list[Message]:
-        blocks = _blocks(record)
+        blocks = content_of(record)
         if blocks is None:
             return [self._left_out(record, offset, "malformed")]
         if self._is_subagent or record.get("isSidechain") is True:
             return self._subagent_user(record, blocks, offset)
         messages = list(self._results(record, blocks, offset))
-        if any(
-            _plain(block).strip().startswith("[Request interrupted by user") for block in blocks
-        ):
+        if any(block.text.strip().startswith("[Request interrupted by user") for block in blocks):
             self._queue.answered()  # the turn is over
         has_results = bool(messages)
         prompt = self._prompt_in(record, blocks, has_results=has_results)
         if prompt.text:
             messages.append(self._prompt(record, blocks, prompt, offset, steers=has_results))
         elif prompt.rule:
-            text = "\n".join(_plain(block) for block in blocks)
+            text = "\n".join(block.text for block in blocks)
             messages.append(self._left_out(record, offset, prompt.rule, text))
         return messages
 
     def _prompt_in(
-        self, record: dict[str, Any], blocks: list[dict[str, Any]], *, has_results: bool
+        self, record: dict[str, Any], blocks: list[Block], *, has_results: bool
     ) -> Words:
         """The human words of a line, or the rule that leaves it out (docs: the order of tests)."""
-        others = [block for block in blocks if block["type"] != "tool_result"]
+        others = [block for block in blocks if block.type != "tool_result"]
         if not others:
             return Words()
         if (
@@ -180,28 +177,28 @@ class ClaudeFold:
             return Words(rule=origin)
         if "toolUseResult" in record and not has_results:
             return Words(rule="tool-output")
-        read = [human_words(block["text"]) for block in others if block["type"] == "text"]
+        read = [human_words(block.text) for block in others if block.type == "text"]
         said = [words for words in read if words.text]
         if said:
             kind = said[0].kind if len(said) == 1 else "typed"
             return Words("\n".join(words.text for words in said), kind)
-        if any(block["type"] in ("image", "document") for block in others):
+        if any(block.type in ("image", "document") for block in others):
             return Words("[image]", "image")
         return next(iter(read), Words(rule="blank"))
 
     def _prompt(
         self,
         record: dict[str, Any],
-        blocks: list[dict[str, Any]],
+        blocks: list[Block],
         words: Words,
         offset: int,
         *,
         steers: bool,
     ) -> Message:
-        raw = _raw_digest(block for block in blocks if block["type"] != "tool_result")
+        raw = raw_digest(block for block in blocks if block.type != "tool_result")
         keys = self._human_keys(record, raw)
         if steers:  # re-stamped with the tool's line when a session is resumed: the tool id is not
-            keys += [record_key(SOURCE, block["id"], raw) for block in blocks if block.get("id")]
+            keys += [record_key(SOURCE, block.id, raw) for block in blocks if block.id]
         kind = "steer" if steers and words.kind == "typed" else words.kind
         keys, at, place = self._queue.carried(
             words.text,
@@ -214,7 +211,7 @@ class ClaudeFold:
 
     def _human_keys(self, record: dict[str, Any], raw: str) -> list[bytes]:
         keys = []
-        uuid = _text_of(record, "uuid")
+        uuid = text_at(record, "uuid")
         if uuid:
             keys.append(record_key(SOURCE, uuid, raw))
         stamp = record.get("timestamp")
@@ -231,13 +228,13 @@ class ClaudeFold:
         return record_key(SOURCE, self.session or self._stem, self._ordinal, raw)
 
     def _subagent_user(
-        self, record: dict[str, Any], blocks: list[dict[str, Any]], offset: int
+        self, record: dict[str, Any], blocks: list[Block], offset: int
     ) -> list[Message]:
         """A sub-agent's prompt is written by the main agent: never human words."""
         messages = list(self._results(record, blocks, offset, rule="subagent"))
-        text = "\n".join(block["text"] for block in blocks if block["type"] == "text")
+        text = "\n".join(block.text for block in blocks if block.type == "text")
         if text.strip():
-            keys = self._human_keys(record, _raw_digest(blocks))
+            keys = self._human_keys(record, raw_digest(blocks))
             messages.append(
                 self._message(
                     record, Role.ASSISTANT, text, keys, offset, kind="task", rule="subagent"
@@ -246,31 +243,31 @@ class ClaudeFold:
         return messages or [self._left_out(record, offset, "subagent")]
 
     def _results(
-        self, record: dict[str, Any], blocks: list[dict[str, Any]], offset: int, *, rule: str = ""
+        self, record: dict[str, Any], blocks: list[Block], offset: int, *, rule: str = ""
     ) -> Iterable[Message]:
         for block in blocks:
-            if block["type"] != "tool_result":
+            if block.type != "tool_result":
                 continue
-            raw, tool = digest(block["text"]), block.get("id", "")
+            raw, tool = digest(block.text), block.id
             call_key, name = self._calls.pop(tool, ("", ""))
             call = bytes.fromhex(call_key) if call_key else None
             if tool:
                 key = record_key(SOURCE, tool, "result", raw)
             else:
-                key = record_key(SOURCE, _text_of(record, "uuid") or self._stem, "result", raw)
+                key = record_key(SOURCE, text_at(record, "uuid") or self._stem, "result", raw)
             yield self._message(
                 record,
                 Role.RESULT,
-                block["text"],
+                block.text,
                 [key],
                 offset,
                 rule=rule,
                 call=call,
                 call_name=name,
             )
-            said = _answers(record, block["text"], name) if not rule else ""
+            said = _answers(record, block.text, name) if not rule else ""
             if said.strip():
-                key = record_key(SOURCE, tool or _text_of(record, "uuid") or "", "said", raw)
+                key = record_key(SOURCE, tool or text_at(record, "uuid") or "", "said", raw)
                 yield self._message(record, Role.SAID, said, [key], offset, call=call)
 
     # --- words typed while the agent works ----------------------------------------------------
@@ -278,10 +275,10 @@ class ClaudeFold:
     def _queue_operation(self, record: dict[str, Any], offset: int) -> list[Message]:
         operation = record.get("operation")
         content = record.get("content")
-        blocks = _normalised(content) if content is not None else []
+        blocks = blocks_of(content) if content is not None else []
         words = _queued_words(blocks or [])
         at = instant(record.get("timestamp"))
-        raw = _raw_digest(blocks or [])
+        raw = raw_digest(blocks or [])
         if operation == "enqueue":
             self._queue.enqueue(words, self._human_keys(record, raw)[0], at, offset)
             return []
@@ -305,7 +302,7 @@ class ClaudeFold:
             return [self._left_out(record, offset, "attachment")]
         if self._is_subagent or record.get("isSidechain") is True:
             return [self._left_out(record, offset, "subagent")]
-        blocks = _normalised(body.get("prompt")) or []
+        blocks = blocks_of(body.get("prompt")) or []
         words = _queued_words(blocks)
         rule = _injected_by(body) or _injected_by(record)
         if body.get("commandMode") == "task-notification":
@@ -314,9 +311,9 @@ class ClaudeFold:
             return [self._left_out(record, offset, rule or words.rule or "blank")]
         if body.get("commandMode") == "bash" and words.kind == "typed":
             words = Words("!" + words.text, "bash")
-        raw = _raw_digest(blocks)
+        raw = raw_digest(blocks)
         keys = self._human_keys(record, raw)
-        if _text_of(body, "source_uuid"):
+        if text_at(body, "source_uuid"):
             keys.append(record_key(SOURCE, str(body["source_uuid"]), raw))
         keys, at, place = self._queue.carried(
             words.text, keys, instant(record.get("timestamp")), offset, carrier="attachment"
@@ -340,7 +337,7 @@ class ClaudeFold:
     # --- assistant lines ----------------------------------------------------------------------
 
     def _assistant(self, record: dict[str, Any], offset: int) -> list[Message]:
-        blocks = _blocks(record)
+        blocks = content_of(record)
         if blocks is None:
             return [self._left_out(record, offset, "malformed")]
         message = record["message"]
@@ -350,23 +347,25 @@ class ClaudeFold:
         ):
             return [self._left_out(record, offset, "compact-summary")]
         if message.get("model") == "<synthetic>" or record.get("isApiErrorMessage") is True:
-            text = "\n".join(_plain(block) for block in blocks)
+            text = "\n".join(block.text for block in blocks)
             return [self._left_out(record, offset, "api-message", text)]
         rule = "subagent" if self._is_subagent or record.get("isSidechain") is True else ""
-        uuid = _text_of(record, "uuid") or ""
-        native = _text_of(message, "id") or uuid
+        uuid = text_at(record, "uuid") or ""
+        native = text_at(message, "id") or uuid
         if not native:
             at = instant(record.get("timestamp"))
             native = str(at) if at is not None else self._place_key("").hex()
-        keyed = self._answers.keys(native, uuid, _text_of(record, "parentUuid"), blocks)
+        keyed = self._answers.keys(native, uuid, text_at(record, "parentUuid"), blocks)
         messages = []
         for block, (key, grows) in zip(blocks, keyed, strict=True):
             made = self._answer_block(record, block, key, grows, offset, rule)
             if made:
                 messages.append(made)
         replaced = record.get("supersedesUuids")
-        for key in self._answers.superseded(replaced if isinstance(replaced, list) else []):
-            messages.append(self._message(record, Role.SUPERSEDED, "", [key], offset))
+        messages += [
+            self._message(record, Role.SUPERSEDED, "", [key], offset)
+            for key in self._answers.superseded(replaced if isinstance(replaced, list) else [])
+        ]
         if any(m.role is Role.ASSISTANT and not m.rule for m in messages):
             messages = self._orphaned_prompts() + messages
             self._queue.answered()
@@ -379,13 +378,13 @@ class ClaudeFold:
     def _answer_block(
         self,
         record: dict[str, Any],
-        block: dict[str, Any],
+        block: Block,
         key: bytes,
         grows: bytes | None,
         offset: int,
         rule: str,
     ) -> Message | None:
-        kind, text = block["type"], block["text"]
+        kind, text = block.type, block.text
         if kind == "text":
             if not text.strip():
                 return self._left_out(record, offset, "blank")
@@ -397,8 +396,8 @@ class ClaudeFold:
                 record, Role.THINKING, text, [key], offset, rule=rule or "thinking"
             )
         if kind == "call":
-            if block.get("id"):
-                self._calls[block["id"]] = [key.hex(), block["name"]]
+            if block.id:
+                self._calls[block.id] = [key.hex(), block.name]
                 while len(self._calls) > _CALLS_KEPT:
                     del self._calls[next(iter(self._calls))]
             return self._message(
@@ -407,12 +406,12 @@ class ClaudeFold:
                 text,
                 [key],
                 offset,
-                kind=block["name"],
+                kind=block.name,
                 rule=rule,
-                call_name=block["name"],
+                call_name=block.name,
             )
         if kind == "tool_result":  # a tool that the server ran: web search and the like
-            call_key, name = self._calls.pop(block.get("id", ""), ("", ""))
+            call_key, name = self._calls.pop(block.id, ("", ""))
             call = bytes.fromhex(call_key) if call_key else None
             return self._message(
                 record, Role.RESULT, text, [key], offset, rule=rule, call=call, call_name=name
@@ -444,9 +443,9 @@ class ClaudeFold:
             at=instant(record.get("timestamp")) if at is None else at,
             kind=kind,
             rule=rule,
-            cwd=_text_of(record, "cwd") or self.cwd,
+            cwd=text_at(record, "cwd") or self.cwd,
             session=self.session or self._stem,
-            named=_text_of(record, "sessionId"),
+            named=text_at(record, "sessionId"),
             call=call,
             call_name=call_name,
             grows=grows,
@@ -455,17 +454,12 @@ class ClaudeFold:
     def _left_out(self, record: dict[str, Any], offset: int, rule: str, text: str = "") -> Message:
         keys: list[bytes] = []
         if text:  # a name of its own: a newer parser may find human words in the same line
-            native = _text_of(record, "uuid") or instant(record.get("timestamp")) or self._stem
+            native = text_at(record, "uuid") or instant(record.get("timestamp")) or self._stem
             keys = [record_key(SOURCE, "noise", native, digest(text))]
         return self._message(record, Role.NOISE, text, keys, offset, rule=rule)
 
 
-# --- reading values of any shape ----------------------------------------------------------------
-
-
-def _text_of(record: dict[str, Any], name: str) -> str | None:
-    value = record.get(name)
-    return value if isinstance(value, str) and value else None
+# --- what a line says of itself ---------------------------------------------------------------
 
 
 def _injected_by(record: dict[str, Any]) -> str:
@@ -477,83 +471,15 @@ def _injected_by(record: dict[str, Any]) -> str:
     return "origin:system" if record.get("promptSource") == "system" else ""
 
 
-def _queued_words(blocks: list[dict[str, Any]]) -> Words:
-    read = [human_words(block["text"]) for block in blocks if block["type"] == "text"]
+def _queued_words(blocks: list[Block]) -> Words:
+    read = [human_words(block.text) for block in blocks if block.type == "text"]
     said = [words for words in read if words.text]
     if said:
         kind = said[0].kind if len(said) == 1 else "typed"
         return Words("\n".join(words.text for words in said), kind)
-    if any(block["type"] in ("image", "document") for block in blocks):
+    if any(block.type in ("image", "document") for block in blocks):
         return Words("[image]", "image")
     return next(iter(read), Words(rule="blank"))
-
-
-def _blocks(record: dict[str, Any]) -> list[dict[str, Any]] | None:
-    message = record.get("message")
-    return _normalised(message.get("content")) if isinstance(message, dict) else None
-
-
-def _normalised(content: object) -> list[dict[str, Any]] | None:
-    """Content of any version as blocks `{type, text, id?, name?}`; None where it is no content."""
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    if not isinstance(content, list):
-        return None
-    blocks = []
-    for item in content:
-        if isinstance(item, str):
-            blocks.append({"type": "text", "text": item})
-        elif isinstance(item, dict):
-            blocks.append(_block(item))
-    return blocks
-
-
-def _block(item: dict[str, Any]) -> dict[str, Any]:
-    kind = item.get("type")
-    kind = kind if isinstance(kind, str) else "(no type)"
-    if kind == "text":
-        return {"type": "text", "text": _text_of(item, "text") or ""}
-    if kind in ("thinking", "redacted_thinking"):
-        return {"type": "thinking", "text": _text_of(item, "thinking") or ""}
-    if kind == "tool_use" or kind.endswith("_tool_use"):
-        name = _text_of(item, "name") or "tool"
-        call = f"{name} {_compact(item.get('input', {}))}"
-        return {"type": "call", "text": call, "name": name, "id": _text_of(item, "id") or ""}
-    if kind == "tool_result" or kind.endswith("_tool_result"):
-        text = _result_text(item.get("content"))
-        return {"type": "tool_result", "text": text, "id": _text_of(item, "tool_use_id") or ""}
-    if kind in ("image", "document"):
-        return {"type": kind, "text": "", "raw": digest(_compact(item.get("source")))}
-    return {"type": kind[:40], "text": ""}
-
-
-def _result_text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return "" if content is None else _compact(content)
-    parts = []
-    for item in content:
-        if isinstance(item, str):
-            parts.append(item)
-        elif isinstance(item, dict):
-            text = item.get("text")
-            parts.append(text if isinstance(text, str) else f"[{item.get('type', 'value')}]")
-    return "\n".join(parts)
-
-
-def _compact(value: object) -> str:
-    return orjson.dumps(value, default=str).decode()
-
-
-def _plain(block: dict[str, Any]) -> str:
-    text: str = block["text"]
-    return text
-
-
-def _raw_digest(blocks: Iterable[dict[str, Any]]) -> str:
-    """MD5 of content before anything is stripped; a string is the same as one text block."""
-    return digest("\0".join(block["text"] + block.get("raw", "") for block in blocks))
 
 
 def _answers(record: dict[str, Any], text: str, tool: str) -> str:

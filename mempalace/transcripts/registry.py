@@ -15,6 +15,7 @@ from mempalace.transcripts.base import Format
 from mempalace.transcripts.claude_code import ClaudeCode
 
 FORMATS: tuple[Format, ...] = (ClaudeCode(),)
+VERSION = sum(one.version for one in FORMATS)  # rises when any format may read more
 RECORDS_LOOKED_AT = 200  # a session file may begin with this many lines that are no turn
 
 _NOT_TRANSCRIPTS = frozenset(

@@ -1,0 +1,1 @@
+"""Measurements; run with `make bench`. Nothing here is asserted by the tests."""

@@ -1,0 +1,288 @@
+"""The watcher's life: one instance, signals, live files before history, a heartbeat.
+
+Owns: the loop and its clocks. Events say where to look soon; a reconcile scan every
+`watch.reconcile_seconds` is the truth; what grew lately comes before what is old; every piece is
+one short transaction, so that SIGTERM is obeyed between two of them.
+Never: parses, stores or decides what a file is.
+Called by: mempalace.cli.watch.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from types import FrameType
+
+from filelock import FileLock, Timeout
+
+from mempalace import config as configuration
+from mempalace import paths
+from mempalace.config import Config
+from mempalace.errors import Locked, MemPalaceError
+from mempalace.store.palace import Palace, PalaceDamaged
+from mempalace.transcripts import registry
+from watcher.capture import Capture
+from watcher.disk import Disk
+from watcher.events import Dirty, Events
+from watcher.roots import Folders, Found, roots, transcripts_in
+from watcher.scan import unread
+
+log = logging.getLogger("mempalace.watch")
+
+COLD_SECONDS = 60.0  # DESIGN.md §5: without growth for this long, a last line counts as it is
+_LIVE_SECONDS = 600.0  # what changed within this time is read before history
+_SETTLE_SECONDS = 0.05  # lines written together are read together
+_LIVE_PIECES = 8  # of one file before the next live file has its turn
+_RETRY_SECONDS = 5.0  # after a full disk or a lock that somebody keeps
+_HEARTBEAT_SECONDS = 15.0
+
+
+@dataclass(slots=True)
+class _Work:
+    """What is to be read: paths that may have grown, and history from its newest file on."""
+
+    live: dict[str, None] = field(default_factory=dict)
+    history: list[str] = field(default_factory=list)  # the next one is the last
+    warm: dict[str, float] = field(default_factory=dict)  # path -> when it may be cold
+
+
+class Daemon:
+    """Follows the roots until it is told to stop; `once` makes one pass and leaves."""
+
+    def __init__(
+        self,
+        load: Callable[[], Config] = configuration.load,
+        disk: Disk | None = None,
+    ) -> None:
+        self._load = load
+        self._disk = disk or Disk()
+        self._config = load()
+        self._dirty = Dirty()
+        self._events = Events(self._dirty)
+        self._work = _Work()
+        self._stopping = False
+        self._reloading = False
+        self._last_scan = float("-inf")
+        self._last_beat = float("-inf")
+        self._unread_bytes = 0
+        self._oldest_unread: float | None = None
+        self._trouble = ""
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def run(self, *, once: bool = False) -> None:
+        """Raises Locked where another watcher has this palace."""
+        with Palace.writer(self._config.home, create=True) as palace, self._single():
+            self._palace = palace
+            self._capture = self._new_capture()
+            if once:
+                self._pass_once()
+                return
+            self._handle_signals()
+            self._started_at = self._disk.now()
+            log.info("watch.start", extra={"roots": list(roots(self._config))})
+            try:
+                while not self._stopping:
+                    self._turn()
+            finally:
+                self._events.stop()
+                self._forget_heartbeat()
+                self._dirty.close()
+            log.info("watch.stop")
+
+    def _single(self) -> FileLock:
+        path = os.path.join(self._config.home, paths.WATCH_LOCK)
+        paths.keep_private(path)
+        lock = FileLock(path, mode=paths.FILE_MODE)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            raise Locked(
+                "another watcher is following this palace already",
+                "nothing to do; `mempalace status` shows it",
+            ) from error
+        return lock
+
+    def _handle_signals(self) -> None:
+        def stop(_signal: int, _frame: FrameType | None) -> None:
+            self._stopping = True
+            self._dirty.wake()
+
+        def reload(_signal: int, _frame: FrameType | None) -> None:
+            self._reloading = True
+            self._dirty.wake()
+
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+        signal.signal(signal.SIGHUP, reload)
+
+    def _new_capture(self) -> Capture:
+        return Capture(self._palace, self._config, self._disk, folder_of=Folders(self._palace))
+
+    def _pass_once(self) -> None:
+        """Everything that is there now, then leave. A one-shot takes every file for cold."""
+        self._scan()
+        while self._work.live or self._work.history:
+            path = next(iter(self._work.live), None) or self._work.history[-1]
+            self._drop(path)
+            while self._capture.read(path, cold=True, reread=True).more:
+                pass
+
+    def _drop(self, path: str) -> None:
+        self._work.live.pop(path, None)
+        if self._work.history and self._work.history[-1] == path:
+            self._work.history.pop()
+
+    # --- one turn -------------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        try:
+            self._reload()
+            self._look_around()
+            busy = self._read_live() or self._read_history()
+            self._trouble = ""
+            self._beat()
+        except PalaceDamaged:
+            raise
+        except MemPalaceError as error:  # border: a full disk or a lock passes; we go on trying
+            if self._trouble != error.what:
+                log.warning("watch.trouble", extra={"what": error.what, "hint": error.hint})
+            self._trouble = error.what
+            self._dirty.wait(_RETRY_SECONDS)
+            return
+        if not busy:
+            self._dirty.wait(self._until_next())
+
+    def _reload(self) -> None:
+        if not self._reloading:
+            return
+        self._reloading = False
+        try:
+            self._config = self._load()
+        except MemPalaceError as error:  # border: a typo must not end the daemon
+            log.warning("config.refused", extra={"what": error.what, "hint": error.hint})
+            return
+        self._capture = self._new_capture()
+        self._last_scan = float("-inf")
+        log.info("config.reload")
+
+    def _look_around(self) -> None:
+        """Collect what may have changed: from events, and from a scan where one is due or owed."""
+        changed, overflowed = self._dirty.take()
+        if changed and not overflowed:
+            self._dirty.wait(_SETTLE_SECONDS)
+            more, overflowed = self._dirty.take()
+            changed += more
+        for path in changed:
+            if registry.may_be_transcript(PurePath(path)):
+                self._work.live[path] = None
+            elif os.path.isdir(path):  # new or moved: what is in it may have had no events
+                for one in transcripts_in(path, self._note_error):
+                    self._work.live[one.path] = None
+        due = self._disk.monotonic() - self._last_scan >= self._config.reconcile_seconds
+        armed = self._events.arm(roots(self._config))  # before the scan: what comes between counts
+        if due or overflowed or armed:
+            self._scan()
+
+    def _scan(self) -> None:
+        """The truth: every file whose bytes or settings differ from its checkpoint."""
+        found: list[Found] = []
+        here = [root for root in roots(self._config) if os.path.isdir(root)]
+        for root in here:
+            found += transcripts_in(root, self._note_error)
+        behind = unread(self._palace, self._config, found, below=here, now=self._disk.now())
+        recent = (self._disk.now() - _LIVE_SECONDS) * 1e9
+        self._work.history = []
+        for one in sorted(behind.files, key=lambda one: one.mtime_ns):
+            if one.mtime_ns >= recent:
+                self._work.live[one.path] = None
+            else:
+                self._work.history.append(one.path)
+        self._unread_bytes, self._oldest_unread = behind.bytes, behind.oldest
+        self._last_scan = self._disk.monotonic()
+
+    def _read_live(self) -> bool:
+        """A few pieces of each live file; True where there is more at once."""
+        cold = [p for p, at in self._work.warm.items() if at <= self._disk.monotonic()]
+        for path in cold:
+            self._work.live[path] = None
+        for path in list(self._work.live):
+            if self._stopping:
+                return False
+            del self._work.live[path]
+            self._read_one(path, _LIVE_PIECES, is_cold=path in cold)
+        return bool(self._work.live)
+
+    def _read_history(self) -> bool:
+        if not self._work.history or self._stopping:
+            return False
+        path = self._work.history.pop()
+        if self._read_one(path, 1, is_cold=True):
+            self._work.history.append(path)
+        return bool(self._work.history)
+
+    def _read_one(self, path: str, pieces: int, *, is_cold: bool) -> bool:
+        """Read on in a file; True where there is more."""
+        is_cold = is_cold and self._is_still(path)
+        for _ in range(pieces):
+            outcome = self._capture.read(path, cold=is_cold, reread=is_cold)
+            if not outcome.more or self._stopping:
+                break
+        else:
+            if pieces > 1:
+                self._work.live[path] = None
+        if outcome.unfinished:
+            self._work.warm[path] = self._disk.monotonic() + COLD_SECONDS
+        else:
+            self._work.warm.pop(path, None)
+        return outcome.more
+
+    def _is_still(self, path: str) -> bool:
+        try:
+            grew = self._disk.look(path).mtime_ns / 1e9
+        except OSError:
+            return True
+        return abs(self._disk.now() - grew) >= COLD_SECONDS
+
+    def _until_next(self) -> float:
+        """Seconds until a clock of ours runs out."""
+        now = self._disk.monotonic()
+        ends = [
+            self._last_scan + self._config.reconcile_seconds,
+            self._last_beat + _HEARTBEAT_SECONDS,
+            *self._work.warm.values(),
+        ]
+        return max(0.01, min(ends) - now)
+
+    def _note_error(self, error: OSError) -> None:
+        log.warning("folder.unreadable", extra={"why": error.strerror})
+
+    # --- heartbeat ------------------------------------------------------------------------------
+
+    def _beat(self) -> None:
+        now = self._disk.monotonic()
+        if now - self._last_beat < _HEARTBEAT_SECONDS:
+            return
+        self._last_beat = now
+        beat = {
+            "pid": os.getpid(),
+            "started_at": self._started_at,
+            "seen_at": self._disk.now(),
+            "state": "reading history" if self._work.history else "watching",
+            "roots": self._events.states(),
+            "reconcile_seconds": self._config.reconcile_seconds,
+            "unread_bytes": self._unread_bytes,
+            "oldest_unread_at": self._oldest_unread,
+        }
+        self._palace.set_note("daemon", json.dumps(beat))
+
+    def _forget_heartbeat(self) -> None:
+        try:
+            self._palace.set_note("daemon", json.dumps({"pid": 0, "seen_at": 0}))
+        except MemPalaceError:
+            pass  # border: leaving; `status` sees that the process is gone
