@@ -353,6 +353,17 @@ def _compile(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str
     return re.compile("|".join(whole)), re.compile("|".join(single)) if single else None
 
 
+@lru_cache(maxsize=64)
+def _encoded(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """For a folder that is known by Claude Code's encoding of it alone: `-home-me-shop`.
+
+    The encoding is lossy, so this is asked only where no record names the folder itself.
+    """
+    codes = [re.sub(r"[^A-Za-z0-9*?\[\]-]", "-", p.rstrip("/")) for p in patterns if "/" in p]
+    globs = [glob for code in codes for glob in (code, code + "-*")]
+    return re.compile("|".join(map(fnmatch.translate, globs)) or r"(?!)")
+
+
 # 16,384: all files of a large installation, so that a scan asks the expressions once a file
 @lru_cache(maxsize=16_384)
 def _is_excluded(
@@ -366,6 +377,8 @@ def _is_excluded(
         except ValueError:  # a transcript may name a folder that no file system can hold
             pass
     if any(whole.match(value.rstrip("/") or "/") for value in values):
+        return True
+    if cwd and cwd.startswith("-") and _encoded(patterns).match(cwd):
         return True
     if single is None:
         return False

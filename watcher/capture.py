@@ -9,7 +9,6 @@ Called by: watcher.daemon, watcher.backfill.
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -21,16 +20,17 @@ from typing import Any
 import orjson
 
 from mempalace.config import Config
-from mempalace.filing import Filed, Filing, Origin, settle_sessions
-from mempalace.mining.private import strip_private
-from mempalace.model import Checkpoint, Fingerprint, Message, Role
+from mempalace.filing import Filed
+from mempalace.model import Checkpoint, Fingerprint
 from mempalace.store import checkpoints
 from mempalace.store.palace import Palace
 from mempalace.transcripts import registry
-from mempalace.transcripts.base import Fold, Format
+from mempalace.transcripts.base import Format
 from mempalace.transcripts.jsonl import BOM, read_line
+from watcher.commit import Overtaken, commit
 from watcher.disk import Disk, Look, NotAFile
-from watcher.tail import Piece, Plan, fingerprint, plan, read_piece
+from watcher.reading import Reading
+from watcher.tail import Plan, crc_of, fingerprint, plan, read_piece
 
 PIECE = 1024 * 1024  # bytes, DESIGN.md §5 "Writers"
 _LEAST_PIECE = 16 * 1024
@@ -48,7 +48,7 @@ class Result(Enum):
     UNRECOGNISED = "no transcript that is known here"
     EMPTY = "empty"
     WAITING = "no working folder yet, and exclusions to keep"
-    STALE = "another process was first"
+    OVERTAKEN = "another process was first"
     GONE = "gone"
     FAILED = "failed"
 
@@ -65,21 +65,6 @@ class Outcome:
     quarantined: Counter[str] = field(default_factory=Counter)
     reason: str = ""
     unfinished: bool = False  # a tail or a queued prompt waits for the file to be cold
-
-
-@dataclass(slots=True)
-class _Reading:
-    """What was folded of a file and is to be filed."""
-
-    checkpoint: Checkpoint
-    expected: tuple[int, int] | None  # where the stored checkpoint must still be; None: nowhere
-    fold: Fold
-    form: Format
-    messages: list[Message] = field(default_factory=list)
-    bad: list[tuple[int, int, str]] = field(default_factory=list)
-    tallies: Counter[str] = field(default_factory=Counter)
-    records: int = 0
-    cold_messages: list[Message] = field(default_factory=list)
 
 
 class Capture:
@@ -144,15 +129,13 @@ class Capture:
             checkpoint = _from_the_start(checkpoint, self._settings(), new_content=False)
         elif step is Plan.NOTHING and not (cold and _waits(checkpoint, look)):
             return self._nothing_new(checkpoint, look)
-        reading = self._start(checkpoint, form, expected)
+        reading = Reading.at(checkpoint, form, expected)
         if state.get("document"):
             return self._read_document(reading, descriptor, look)
         return self._read_lines(reading, descriptor, look, cold=cold)
 
     def _nothing_new(self, checkpoint: Checkpoint, look: Look) -> Outcome:
-        if (
-            look.mtime_ns != checkpoint.mtime_ns
-        ):  # touched: remember, so that it is not proven again
+        if look.mtime_ns != checkpoint.mtime_ns:  # touched: that need not be proven again
             with self._palace.transaction() as db:
                 if checkpoints.position(db, checkpoint.file) == _position(checkpoint):
                     checkpoints.save(db, replace(checkpoint, mtime_ns=look.mtime_ns))
@@ -173,14 +156,11 @@ class Capture:
                 Plan.NOTHING,
                 Plan.CONTINUE,
             ):
+                is_hidden = checkpoint.path.startswith(checkpoints.HIDDEN)
+                name = checkpoints.hidden(path) if is_hidden else path
                 with self._palace.transaction() as db:
-                    is_hidden = checkpoint.path.startswith(checkpoints.HIDDEN)
-                    moved = replace(
-                        checkpoint, path=checkpoints.hidden(path) if is_hidden else path
-                    )
-                    if checkpoints.position(db, moved.file) == _position(moved):
-                        checkpoints.save(db, moved)
-                return moved
+                    checkpoints.rename(db, checkpoint.file, name)
+                    return checkpoints.load(db, path)
         return None
 
     def _first_look(self, path: str, descriptor: int, look: Look, *, cold: bool) -> Outcome:
@@ -188,9 +168,10 @@ class Capture:
             return Outcome(Result.EMPTY)
         found = self._recognise(path, descriptor, look)
         if found is None:
+            name, settings = self._name_of(path), self._settings()
             with self._palace.transaction() as db:
                 checkpoints.set_aside(
-                    db, path, look.size, look.mtime_ns, registry.VERSION, self._settings()
+                    db, name, look.size, look.mtime_ns, registry.VERSION, settings
                 )
             return Outcome(Result.UNRECOGNISED)
         form, is_document = found
@@ -198,7 +179,7 @@ class Capture:
             0, path, form.source, 0, 0, 0, 0, 0, 0,
             Fingerprint(look.device, look.inode), "{}", form.version, self._settings(),
         )  # fmt: skip
-        reading = self._start(checkpoint, form, None)
+        reading = Reading.at(checkpoint, form, None)
         if is_document:
             return self._read_document(reading, descriptor, look)
         return self._read_lines(reading, descriptor, look, cold=cold)
@@ -209,7 +190,7 @@ class Capture:
         lines = piece.lines[: registry.RECORDS_LOOKED_AT]
         if piece.tail and len(lines) < registry.RECORDS_LOOKED_AT:
             lines = [*lines, (piece.end, piece.tail)]
-        records = [record for at, line in lines for _, record in read_line(line, at).objects]
+        records = (record for at, line in lines for _, record in read_line(line, at).objects)
         form = registry.recognise(records)
         if form is not None:
             return form, False
@@ -226,6 +207,14 @@ class Capture:
         except orjson.JSONDecodeError:
             return None  # half written: it is looked at again when it has grown
 
+    def _name_of(self, path: str) -> str:
+        """What a file is called in the palace where nothing in it has named a folder (R10)."""
+        if self._config.exclude:
+            folder = self._folder_of(path)
+            if folder and self._config.excludes(cwd=folder, path=None, session=None):
+                return checkpoints.hidden(path)
+        return path
+
     def _is_stale(self, checkpoint: Checkpoint, form: Format) -> bool:
         return checkpoint.parser != form.version or checkpoint.settings != self._settings()
 
@@ -234,13 +223,13 @@ class Capture:
 
     # --- reading --------------------------------------------------------------------------------
 
-    def _read_lines(self, reading: _Reading, descriptor: int, look: Look, *, cold: bool) -> Outcome:
+    def _read_lines(self, reading: Reading, descriptor: int, look: Look, *, cold: bool) -> Outcome:
         checkpoint, fold = reading.checkpoint, reading.fold
         begin = end = checkpoint.offset
         crc = checkpoint.fingerprint.crc
         while True:
             piece = read_piece(self._disk, descriptor, end, crc, limit=self._piece)
-            self._fold(reading, piece)
+            reading.add(piece)
             end, crc = piece.end, piece.crc
             if not self._must_look_further(reading, end - begin) or piece.at_end:
                 break
@@ -251,8 +240,8 @@ class Capture:
                 return Outcome(Result.WAITING, unfinished=True)
         ends_here = piece.at_end and cold
         if ends_here:
-            self._finish(reading, piece)
-        elif end == begin and checkpoint.file:
+            reading.finish(piece, self._config)
+        elif end == begin:
             return Outcome(Result.NOTHING, unfinished=True)  # only a line that is not whole yet
         after = self._disk.look_at(descriptor)  # a write during the read shows in its time
         tail = len(piece.tail) if ends_here else 0
@@ -267,156 +256,57 @@ class Capture:
             parser=reading.form.version,
         )
         marks = {"finished": end + tail} if ends_here else {}
-        outcome = self._store(reading, done, begin, folder, marks)
+        outcome = self._store(reading, done, folder, marks)
         outcome.more = outcome.more or (outcome.result is Result.READ and not piece.at_end)
         outcome.bytes_read = end - begin
         outcome.unfinished = piece.at_end and not cold and bool(piece.tail or fold.waiting)
         return outcome
 
-    def _must_look_further(self, reading: _Reading, done: int) -> bool:
+    def _must_look_further(self, reading: Reading, done: int) -> bool:
         """Before anything is stored under exclusions, a folder must be known (R10)."""
         unknown = bool(self._config.exclude) and reading.fold.folder is None
         return unknown and done < _SEARCH_FOR_FOLDER
 
-    def _read_document(self, reading: _Reading, descriptor: int, look: Look) -> Outcome:
-        """A file that is one JSON value: its records have their number for an offset."""
+    def _read_document(self, reading: Reading, descriptor: int, look: Look) -> Outcome:
         records = registry.records_of_document(self._whole(descriptor, look))
         if records is None:
             return Outcome(Result.UNRECOGNISED, reason="not complete JSON")
-        for number, record in enumerate(records):
-            reading.messages += reading.fold.step(record, number)
-        reading.records = len(records)
-        reading.cold_messages = reading.fold.finish()
-        crc = read_piece(self._disk, descriptor, 0, 0, limit=look.size).crc
-        print_ = fingerprint(self._disk, descriptor, look, look.size, crc, None)
+        reading.add_document(records)
+        crc = crc_of(self._disk, descriptor, look.size)
         done = replace(
             reading.checkpoint, offset=look.size, tail=0, size=look.size, mtime_ns=look.mtime_ns,
-            fingerprint=print_, rereading=False, parser=reading.form.version,
+            fingerprint=fingerprint(self._disk, descriptor, look, look.size, crc, None),
+            rereading=False, parser=reading.form.version,
         )  # fmt: skip
-        outcome = self._store(
-            reading, done, 0, reading.fold.folder, {"document": True, "finished": look.size}
-        )
+        marks = {"document": True, "finished": look.size}
+        outcome = self._store(reading, done, reading.fold.folder, marks)
         outcome.bytes_read = look.size
         return outcome
-
-    def _start(
-        self, checkpoint: Checkpoint, form: Format, expected: tuple[int, int] | None
-    ) -> _Reading:
-        state = json.loads(checkpoint.state).get("fold", {})
-        fold = form.fold(PurePath(checkpoint.path), state, dict(checkpoint.waiting))
-        return _Reading(checkpoint, expected, fold, form)
-
-    def _fold(self, reading: _Reading, piece: Piece) -> None:
-        for at, line in piece.lines:
-            parsed = read_line(line, at)
-            reading.bad += [(bad.offset, bad.length, bad.reason) for bad in parsed.bad]
-            if parsed.strays:
-                reading.tallies["not an object"] += parsed.strays
-            for offset, record in parsed.objects:
-                reading.records += 1
-                reading.messages += reading.fold.step(record, offset)
-        reading.bad += [(at, length, "line too long") for at, length in piece.too_long]
-
-    def _finish(self, reading: _Reading, piece: Piece) -> None:
-        """What a cold file holds beyond its last newline, and what nothing has ended.
-
-        The state stays before it: when the file grows after all, the same records are met again
-        and known (DESIGN.md §5).
-        """
-        state = json.loads(json.dumps(reading.fold.state()))
-        path = PurePath(reading.checkpoint.path)
-        beyond = reading.form.fold(path, state, dict(reading.fold.waiting))
-        if piece.tail:
-            parsed = read_line(piece.tail, piece.end)
-            if not parsed.bad:
-                for offset, record in parsed.objects:
-                    reading.cold_messages += beyond.step(record, offset)
-        if not self._config.excludes(cwd=beyond.cwd, path=None, session=None):
-            reading.cold_messages += beyond.finish()
 
     # --- storing --------------------------------------------------------------------------------
 
     def _store(
-        self,
-        reading: _Reading,
-        done: Checkpoint,
-        begin: int,
-        folder: str | None,
-        marks: dict[str, Any],
+        self, reading: Reading, done: Checkpoint, folder: str | None, marks: dict[str, Any]
     ) -> Outcome:
-        before = reading.checkpoint
+        named = reading.fold.folder
+        guess = None if named or not marks else self._folder_of(reading.checkpoint.path)
+        now = int(self._disk.now() * 1_000_000)
         started = time.perf_counter()
-        with self._palace.transaction() as db:
-            known = checkpoints.load(db, before.path)
-            if (None if known is None else _position(known)) != reading.expected:
-                return Outcome(Result.STALE, more=True)
-            is_excluded = self._config.excludes(cwd=folder, path=None, session=None)
-            path = checkpoints.hidden(before.path) if is_excluded else before.path
-            file = before.file or checkpoints.create(db, path, before.source)
-            if begin == 0:
-                checkpoints.start_over(db, file)
-            origin = Origin(
-                file, before.path, done.content, before.source, reading.form.version, folder
-            )
-            now = int(self._disk.now() * 1_000_000)
-            old = json.loads(before.state)
-            filing = Filing(db, self._config, origin, old.get("filing", {}), now)
-            filing.file(reading.messages)
-            if before.rereading:
-                prompts = frozenset(m.offset for m in reading.messages if m.role is Role.HUMAN)
-                filing.retire_passed(begin, done.offset, prompts)
-            ends = filing.close()
-            if reading.cold_messages:
-                beyond = Filing(db, self._config, origin, ends, now)
-                beyond.file(reading.cold_messages)
-                beyond.close()
-                _add(filing.filed, beyond.filed)  # not what it left out: it is met again
-            self._settle(db, reading, file, is_last=bool(marks), is_excluded=is_excluded)
-            checkpoints.count(db, file, filing.filed.left_out + reading.tallies)
-            checkpoints.quarantine(db, file, reading.form.version, reading.bad)
-            state = {} if is_excluded else {"fold": self._state_of(reading.fold), "filing": ends}
-            waiting = {} if is_excluded else self._waiting_of(reading.fold)
-            checkpoints.save(
-                db,
-                replace(
-                    done, file=file, path=path, waiting=waiting,
-                    state=json.dumps({**state, **marks}, separators=(",", ":")),
-                ),
-            )  # fmt: skip
-        self._adapt(time.perf_counter() - started, done.offset - begin)
+        try:
+            with self._palace.transaction() as db:
+                filed = commit(
+                    db, self._config, reading, done,
+                    folder=folder, guess=guess, marks=marks, now=now,
+                )  # fmt: skip
+        except Overtaken:
+            return Outcome(Result.OVERTAKEN, more=True)
+        self._adapt(time.perf_counter() - started, done.offset - reading.checkpoint.offset)
         return Outcome(
-            Result.EXCLUDED if is_excluded else Result.READ,
+            Result.READ if filed is not None else Result.EXCLUDED,
             records=reading.records,
-            filed=filing.filed,
+            filed=filed or Filed(),
             quarantined=Counter(reason for _, _, reason in reading.bad),
         )
-
-    def _settle(
-        self,
-        db: sqlite3.Connection,
-        reading: _Reading,
-        file: int,
-        *,
-        is_last: bool,
-        is_excluded: bool,
-    ) -> None:
-        """A session gets its wing when its file names a folder at last, or never will."""
-        named = reading.fold.folder
-        was_named = json.loads(reading.checkpoint.state).get("fold", {}).get("folder")
-        if not is_excluded and (is_last or (named and not was_named)):
-            guess = None if named else self._folder_of(reading.checkpoint.path)
-            settle_sessions(db, self._config, file, named=named, guess=guess)
-
-    def _state_of(self, fold: Fold) -> dict[str, Any]:
-        state = fold.state()
-        if self._config.excludes(cwd=fold.cwd, path=None, session=None):
-            state["cwd"] = None  # the name of an excluded folder is not kept either (R10)
-        return state
-
-    def _waiting_of(self, fold: Fold) -> dict[str, str]:
-        if self._config.excludes(cwd=fold.cwd, path=None, session=None):
-            return {}
-        return {digest: strip_private(text) for digest, text in fold.waiting.items()}
 
     def _adapt(self, held: float, size: int) -> None:
         """Keep transactions near 50 ms, whatever the disk: the next piece is larger or smaller."""
@@ -434,12 +324,12 @@ class Capture:
 
     def _failed(self, path: str, error: OSError) -> Outcome:
         """Note a file that cannot be read, so that `status` names it; the next read tries again."""
-        reason = "not a file" if isinstance(error, NotAFile) else (error.strerror or str(error))
-        if isinstance(error, IsADirectoryError):
-            reason = "not a file"
-        if reason != "not a file":
-            with self._palace.transaction() as db:
-                checkpoints.fail(db, path, reason)
+        if isinstance(error, (NotAFile, IsADirectoryError)):
+            return Outcome(Result.FAILED, reason="not a file")
+        reason, name = error.strerror or str(error), self._name_of(path)
+        with self._palace.transaction() as db:
+            known = checkpoints.load(db, path)
+            checkpoints.fail(db, known.path if known else name, reason)
         return Outcome(Result.FAILED, reason=reason)
 
 

@@ -72,14 +72,20 @@ def _same_content(disk: Disk, descriptor: int, look: Look, checkpoint: Checkpoin
     """Byte for byte what was read before? For files that were touched or copied, not grown."""
     if look.size < checkpoint.offset:
         return False
+    crc = crc_of(disk, descriptor, checkpoint.offset)
+    return crc == checkpoint.fingerprint.crc and _same_edges(disk, descriptor, checkpoint)
+
+
+def crc_of(disk: Disk, descriptor: int, length: int) -> int:
+    """CRC-32 of the first `length` bytes, or of all where there are fewer."""
     crc, at = 0, 0
-    while at < checkpoint.offset:
-        block = disk.read(descriptor, min(BLOCK, checkpoint.offset - at), at)
+    while at < length:
+        block = disk.read(descriptor, min(BLOCK, length - at), at)
         if not block:
-            return False
+            break
         crc = zlib.crc32(block, crc)
         at += len(block)
-    return crc == checkpoint.fingerprint.crc and _same_edges(disk, descriptor, checkpoint)
+    return crc
 
 
 def read_piece(disk: Disk, descriptor: int, offset: int, crc: int, *, limit: int) -> Piece:

@@ -65,6 +65,12 @@ def create(db: sqlite3.Connection, path: str, source: str) -> int:
     return int(row[0])
 
 
+def rename(db: sqlite3.Connection, file: int, path: str) -> None:
+    """The file stands at another path now; what was set aside there gives way."""
+    db.execute("DELETE FROM files WHERE path = ? AND source = ''", (path,))
+    db.execute("UPDATE OR IGNORE files SET path = ?, gone_at = NULL WHERE n = ?", (path, file))
+
+
 def save(db: sqlite3.Connection, checkpoint: Checkpoint) -> None:
     """Store every field of the checkpoint, its waiting texts included."""
     c, f = checkpoint, checkpoint.fingerprint

@@ -1,0 +1,11 @@
+"""Finding what was said: a question in, exchanges out (DESIGN.md §6).
+
+`query` says what may be asked, `keywords` finds candidates in the full-text index, `find` makes
+hits of them, `lookup` finds one exchange by its id.
+"""
+
+from mempalace.search.find import Answer, Hit, find
+from mempalace.search.lookup import exchange_named
+from mempalace.search.query import Query, ask
+
+__all__ = ["Answer", "Hit", "Query", "ask", "exchange_named", "find"]
