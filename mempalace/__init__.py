@@ -17,6 +17,8 @@ __version__ = "4.0.0"
 _PUBLIC: dict[str, str] = {
     "Config": "mempalace.config",
     "MemPalaceError": "mempalace.errors",
+    "MemoryStack": "mempalace.layers",
+    "Palace": "mempalace.store.palace",
 }
 
 

@@ -126,14 +126,24 @@ class Config:
         """
         return bool(self.exclude) and _is_excluded(self.exclude, cwd, path, session)
 
-    def reading_settings(self) -> str:
-        """What changes the words stored from a file: the settings hash of its checkpoint (R5)."""
-        exclude = hashlib.md5("\0".join(self.exclude).encode(), usedforsecurity=False).hexdigest()
-        return (
+    def reading_settings(self, *, excluded: bool = False) -> str:
+        """What changes the words stored from a file: the settings hash of its checkpoint (R5).
+
+        `excluded` says that something of the file was left out by `exclude`: then a change of the
+        exclusions makes it stale as well. Other files need not be read again for that.
+        """
+        settings = (
             f"tool_chars={self.tool_chars},subagents={self.subagents:d},"
-            f"thinking={self.thinking:d},noise={self.noise:d},"
-            f"exclude={exclude[:8] if self.exclude else ''}"
+            f"thinking={self.thinking:d},noise={self.noise:d}"
         )
+        if not excluded:
+            return settings
+        patterns = "\0".join(self.exclude).encode()
+        return f"{settings},exclude={hashlib.md5(patterns, usedforsecurity=False).hexdigest()}"
+
+    def current_settings(self) -> frozenset[str]:
+        """The settings of a file that was read as it would be read now; any other is stale."""
+        return frozenset({self.reading_settings(), self.reading_settings(excluded=True)})
 
     def settings(self) -> Iterator[Setting]:
         """The home and every key, in the order of the table."""

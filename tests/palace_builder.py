@@ -81,6 +81,8 @@ class PalaceBuilder:
     def file(self) -> None:
         """File what was said since the last time."""
         for session in self._sessions:
+            if not session.messages:
+                continue
             with self.palace.transaction() as db:
                 file = checkpoints.create(db, session.path, session.source)
                 origin = Origin(file, session.path, 0, session.source, 1, session.cwd)

@@ -9,6 +9,7 @@ Called by: watcher.daemon, watcher.backfill.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from typing import Any
 import orjson
 
 from mempalace.config import Config
+from mempalace.errors import MemPalaceError
 from mempalace.filing import Filed
 from mempalace.model import Checkpoint, Fingerprint
 from mempalace.store import checkpoints
@@ -82,6 +84,7 @@ class Capture:
         self._config = config
         self._disk = disk
         self._folder_of = folder_of  # a guess at the folder of a file that never names one
+        self._current = config.current_settings()
         self._piece = PIECE // 4
 
     def read(self, path: str, *, cold: bool, reread: bool = False) -> Outcome:
@@ -92,6 +95,8 @@ class Capture:
         """
         if self._config.excludes(cwd=None, path=path, session=PurePath(path).stem):
             return Outcome(Result.EXCLUDED)
+        if not path.isprintable() and path.encode("utf-8", "replace").decode() != path:
+            return Outcome(Result.FAILED, reason="its name is not UTF-8")  # no row can hold it
         try:
             self._disk.look(path)  # before it is opened: a FIFO stays closed
             descriptor = self._disk.open(path)
@@ -101,7 +106,11 @@ class Capture:
             return self._failed(path, error)
         try:
             return self._read_open(path, descriptor, cold=cold, reread=reread)
-        except OSError as error:  # border: one file's trouble is its own (R6)
+        except OSError as error:
+            return self._failed(path, error)
+        except MemPalaceError:
+            raise  # the palace's trouble, not this file's
+        except Exception as error:  # noqa: BLE001 - border: one file's trouble is its own (R6)
             return self._failed(path, error)
         finally:
             self._disk.close(descriptor)
@@ -216,7 +225,7 @@ class Capture:
         return path
 
     def _is_stale(self, checkpoint: Checkpoint, form: Format) -> bool:
-        return checkpoint.parser != form.version or checkpoint.settings != self._settings()
+        return checkpoint.parser != form.version or checkpoint.settings not in self._current
 
     def _settings(self) -> str:
         return self._config.reading_settings()
@@ -322,15 +331,28 @@ class Capture:
                 checkpoints.mark_gone(db, checkpoint.file, int(self._disk.now() * 1_000_000))
         return Outcome(Result.GONE)
 
-    def _failed(self, path: str, error: OSError) -> Outcome:
+    def _failed(self, path: str, error: Exception) -> Outcome:
         """Note a file that cannot be read, so that `status` names it; the next read tries again."""
         if isinstance(error, (NotAFile, IsADirectoryError)):
             return Outcome(Result.FAILED, reason="not a file")
-        reason, name = error.strerror or str(error), self._name_of(path)
+        reason, name = _reason(error), self._name_of(path)
         with self._palace.transaction() as db:
             known = checkpoints.load(db, path)
             checkpoints.fail(db, known.path if known else name, reason)
         return Outcome(Result.FAILED, reason=reason)
+
+
+def _reason(error: Exception) -> str:
+    """Why a file cannot be read. Never an unexpected error's own words: they may quote the file."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    where = (
+        f"{os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}" if frame else "?"
+    )
+    return f"unexpected {type(error).__name__} at {where}; this is a bug, please report it"
 
 
 def _waits(checkpoint: Checkpoint, look: Look) -> bool:

@@ -60,7 +60,12 @@ def commit(
     state = {} if is_excluded else {"fold": _state_of(reading.fold, config), "filing": ends}
     waiting = {} if is_excluded else _waiting_of(reading.fold, config)
     text = json.dumps({**state, **marks}, separators=(",", ":"))
-    checkpoints.save(db, replace(done, file=file, path=path, waiting=waiting, state=text))
+    settings = done.settings
+    if (is_excluded or filed.left_out["excluded"]) and settings == config.reading_settings():
+        settings = config.reading_settings(excluded=True)
+    checkpoints.save(
+        db, replace(done, file=file, path=path, waiting=waiting, state=text, settings=settings)
+    )
     return None if is_excluded else filed
 
 

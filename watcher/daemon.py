@@ -146,6 +146,9 @@ class Daemon:
             self._look_around()
             busy = self._read_live() or self._read_history()
             self._trouble = ""
+            if self._unread_bytes and not self._work.live and not self._work.history:
+                self._unread_bytes, self._oldest_unread = 0, None  # what the scan found is read
+                self._last_beat = float("-inf")
             self._beat()
         except PalaceDamaged:
             raise
@@ -153,10 +156,17 @@ class Daemon:
             if self._trouble != error.what:
                 log.warning("watch.trouble", extra={"what": error.what, "hint": error.hint})
             self._trouble = error.what
-            self._dirty.wait(_RETRY_SECONDS)
+            self._last_scan = float("-inf")  # what was at hand has lost its turn
+            self._rest(_RETRY_SECONDS)
             return
         if not busy:
-            self._dirty.wait(self._until_next())
+            self._rest(self._until_next())
+
+    def _rest(self, seconds: float) -> None:
+        """Until something happens. A signal may have come while lines were settling, and its
+        wake-up is used up."""
+        if not self._stopping and not self._reloading:
+            self._dirty.wait(seconds)
 
     def _reload(self) -> None:
         if not self._reloading:
@@ -236,10 +246,11 @@ class Daemon:
         else:
             if pieces > 1:
                 self._work.live[path] = None
-        if outcome.unfinished:
-            self._work.warm[path] = self._disk.monotonic() + COLD_SECONDS
-        else:
+        now = self._disk.monotonic()
+        if not outcome.unfinished:
             self._work.warm.pop(path, None)
+        elif self._work.warm.get(path, now) <= now:  # a scan in between must not put it off
+            self._work.warm[path] = now + COLD_SECONDS
         return outcome.more
 
     def _is_still(self, path: str) -> bool:

@@ -145,11 +145,7 @@ class Events:
             return False
         self._disarm(root)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # watchdog warns with hundreds of kilobytes
-                root.watch = self._running().schedule(
-                    _Handler(self.dirty), root.path, recursive=True
-                )
+            root.watch = self._running().schedule(_Handler(self.dirty), root.path, recursive=True)
         except OSError as error:  # border: ENOSPC and EMFILE are the system's limits on watches
             root.trouble = f"polling: no file events ({error.strerror or error})"
             return False
@@ -171,6 +167,8 @@ class Events:
 
     def _running(self) -> BaseObserver:
         if self._observer is None:
+            # Its threads warn of each nested folder, with hundreds of kilobytes and every path.
+            warnings.filterwarnings("ignore", module=r"watchdog\.")
             self._observer = Observer()
             self._observer.start()
         return self._observer

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mempalace.config import Config
+from mempalace.store import checkpoints
 from mempalace.store.checkpoints import hidden
 from mempalace.store.palace import Palace
 from mempalace.transcripts import registry
@@ -35,9 +36,10 @@ def unread(
         rows = db.execute(
             "SELECT path, n, size, mtime_ns, source, parser, settings, gone_at FROM files"
         ).fetchall()
+        waiting = checkpoints.waiting(db)
     known = {row[0]: row[1:] for row in rows}
     versions = {one.source: one.version for one in registry.FORMATS} | {"": registry.VERSION}
-    settings = config.reading_settings()
+    current = config.current_settings()
     files: list[Found] = []
     present: set[int] = set()
     back: list[tuple[None, int]] = []
@@ -53,8 +55,9 @@ def unread(
             present.add(n)
             if gone_at is not None:
                 back.append((None, n))
-            is_current = parser == versions.get(source) and read_with == settings
-            if (size, mtime_ns) == (one.size, one.mtime_ns) and is_current:
+            is_current = parser == versions.get(source) and read_with in current
+            is_read = (size, mtime_ns) == (one.size, one.mtime_ns) and is_current
+            if is_read and n not in waiting:
                 continue
         files.append(one)
         if one.size != size:

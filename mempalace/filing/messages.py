@@ -176,15 +176,10 @@ class Filing:
         if message.rule == "subagent":
             self._subagent = known.exchange
         else:
-            target = self._target(message)
-            if target is None:
-                self._open = known.exchange
-            elif (
-                target != known.exchange
-                and self._is_headless(known.exchange)
-                and not self._is_headless(target)
-            ):
-                self._take(known.exchange, by=target)
+            self._open = self._open or known.exchange
+            home, target = known.exchange, self._target(message)
+            if target is not None and self._is_headless(home) and not self._is_headless(target):
+                self._take(home, by=target)
                 known = exchanges.find(self._db, message.keys[0]) or known
         self._refresh(known, text, omitted)
 

@@ -4,8 +4,8 @@
 hits of them, `lookup` finds one exchange by its id.
 """
 
-from mempalace.search.find import Answer, Hit, find
+from mempalace.search.find import Answer, Hit, find, latest
 from mempalace.search.lookup import exchange_named
 from mempalace.search.query import Query, ask
 
-__all__ = ["Answer", "Hit", "Query", "ask", "exchange_named", "find"]
+__all__ = ["Answer", "Hit", "Query", "ask", "exchange_named", "find", "latest"]

@@ -8,7 +8,7 @@ Called by: the command `search`, mempalace.layers.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -21,6 +21,7 @@ from mempalace.search.query import Query
 from mempalace.store.checkpoints import HIDDEN
 from mempalace.store.exchanges import SEPARATOR
 from mempalace.store.palace import Palace
+from mempalace.store.whole import snapshot
 
 KEYWORDS_ONLY = "keywords only: no vectors yet"
 _BATCH = 256  # candidates looked up at once
@@ -64,7 +65,7 @@ class _Found:
 
 def find(palace: Palace, query: Query) -> Answer:
     """The best exchanges for a question. Raises WrongUsage where it has no word."""
-    with palace.reading() as db:
+    with palace.reading() as db, snapshot(db):
         keywords = Keywords(db, query.text, query.stream)
         filters = _Filters(db, query)
         found: dict[int, _Found] = {}
@@ -72,7 +73,17 @@ def find(palace: Palace, query: Query) -> Answer:
         if len(found) < query.limit:
             _collect(keywords.with_any(), filters, found, query.limit)
         best = sorted(found.values(), key=lambda one: (-one.score, -(one.said_at or 0), one.drawer))
-        hits = tuple(_hit(db, keywords, one) for one in best[: query.limit])
+        hits = tuple(
+            hit(
+                db,
+                one.drawer,
+                said_at=one.said_at,
+                score=one.score,
+                matched_via=("keyword",),
+                marks=keywords.marks,
+            )
+            for one in best[: query.limit]
+        )
     return Answer(query.text, (KEYWORDS_ONLY,), hits)
 
 
@@ -172,13 +183,22 @@ def _moment_at(
     return moment
 
 
-def _hit(db: sqlite3.Connection, keywords: Keywords, found: _Found) -> Hit:
+def hit(
+    db: sqlite3.Connection,
+    drawer: int,
+    *,
+    said_at: int | None,
+    score: float,
+    matched_via: tuple[str, ...] = (),
+    marks: Callable[[int, str], list[tuple[int, int]]] | None = None,
+) -> Hit:
+    """A drawer as a hit; `marks` finds the words of the question in it."""
     row: tuple[Any, ...] = db.execute(
         "SELECT d.stream, d.position, d.text, e.id, s.id, w.name, e.room, s.source, f.path,"
         " COALESCE(e.cwd, s.cwd) FROM drawers d JOIN exchanges e ON e.n = d.exchange"
         " JOIN sessions s ON s.n = e.session LEFT JOIN wings w ON w.id = e.wing"
         " LEFT JOIN files f ON f.n = e.file WHERE d.n = ?",
-        (found.drawer,),
+        (drawer,),
     ).fetchone()
     stream, position, text, exchange, session, wing, room, source, path, cwd = row
     is_hidden = path is not None and path.startswith(HIDDEN)
@@ -191,9 +211,27 @@ def _hit(db: sqlite3.Connection, keywords: Keywords, found: _Found) -> Hit:
         source=source,
         path=None if is_hidden else path,
         cwd=cwd,
-        said_at=found.said_at,
-        score=found.score,
-        matched_via=("keyword",),
+        said_at=said_at,
+        score=score,
+        matched_via=matched_via,
         text=text,
-        marks=tuple(keywords.marks(found.drawer, text)),
+        marks=tuple(marks(drawer, text)) if marks else (),
     )
+
+
+def latest(palace: Palace, *, wing: str | None, room: str | None, limit: int) -> tuple[Hit, ...]:
+    """How the latest exchanges of a wing, a room or both begin, the latest said first."""
+    with palace.reading() as db, snapshot(db):
+        rows = db.execute(
+            "SELECT d.n, e.started_at FROM exchanges e"
+            " JOIN drawers d ON d.exchange = e.n AND d.stream = ?1 AND d.position = 0"
+            " WHERE e.retired IS NULL AND (?2 IS NULL OR e.wing = ?2)"
+            " AND (?3 IS NULL OR e.room = ?3) ORDER BY e.started_at DESC, e.n DESC LIMIT ?4",
+            (
+                Stream.TALK,
+                None if wing is None else wing_called(db, wing),
+                None if room is None else slug(room),
+                limit,
+            ),
+        ).fetchall()
+        return tuple(hit(db, drawer, said_at=at, score=0.0) for drawer, at in rows)

@@ -16,6 +16,7 @@ import sqlite3
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 from mempalace.errors import WrongUsage
 from mempalace.model import Stream
@@ -24,6 +25,7 @@ from mempalace.store.fulltext import terms
 TABLES = {Stream.TALK: "talk", Stream.TOOLS: "tools"}
 _K1 = 1.2  # FTS5's own constant: no term can score more than its idf * (k1 + 1)
 _RAREST = 6
+_MOST_HITS = 40_000  # ranked for OR: 1.5 ms a thousand; commoner words tell less than they cost
 _MOST_TERMS = 64  # of a page that was pasted; its first words stand for it
 _MOST_CHARACTERS = 4_096  # the same: one phrase of ten thousand words would take seconds
 _COUNTED = 5_000  # hits counted of one term; beyond, their number is estimated
@@ -77,8 +79,11 @@ class Keywords:
     def with_any(self) -> Iterator[tuple[int, float]]:
         """(drawer, score) of what holds any of the rarest terms, best first."""
         known = sorted((t for t in self.terms if t.hits), key=lambda term: term.hits)
-        if known and len(self.terms) > 1:
-            yield from self._ranked(" OR ".join(term.expression for term in known[:_RAREST]))
+        totals = accumulate(term.hits for term in known)
+        few = [term for term, total in zip(known, totals, strict=True) if total <= _MOST_HITS]
+        chosen = (few or known[:1])[:_RAREST]
+        if chosen and len(self.terms) > 1:
+            yield from self._ranked(" OR ".join(term.expression for term in chosen))
 
     def marks(self, drawer: int, text: str) -> list[tuple[int, int]]:
         """Where the terms stand in a drawer's text: (begin, end), in order, apart."""

@@ -55,6 +55,22 @@ def wing_called(db: sqlite3.Connection, given: str) -> int:
     raise unknown("wing", given, [name for _, name in wings])
 
 
+def session_called(db: sqlite3.Connection, given: str) -> int:
+    """The session of this id, or the only one whose id begins like this."""
+    wanted = given.strip().encode("utf-8", "replace").decode()  # an argument may be no Unicode
+    rows = db.execute(
+        "SELECT n, id FROM sessions WHERE id = ?1 OR (LENGTH(?1) >= ?2 AND id >= ?1 AND id < ?3)"
+        " ORDER BY id = ?1 DESC, id LIMIT ?4",
+        (wanted, _LEAST, wanted + "\U0010ffff", _SHOWN + 1),
+    ).fetchall()
+    if not rows:
+        raise NotThereYet(f"there is no session `{given}` yet", "`mempalace sessions` lists them")
+    if len(rows) > 1 and rows[0][1] != wanted:
+        shown = ", ".join(row[1] for row in rows[:_SHOWN])
+        raise WrongUsage(f"`{given}` may be {shown}", "give more characters of it")
+    return int(rows[0][0])
+
+
 def source_called(db: sqlite3.Connection, given: str) -> str:
     """The source of this name. Raises NotThereYet."""
     sources = [row[0] for row in db.execute("SELECT DISTINCT source FROM sessions ORDER BY 1")]

@@ -97,6 +97,17 @@ def position(db: sqlite3.Connection, file: int) -> tuple[int, int] | None:
     return None if row is None else (int(row[0]), int(row[1]))
 
 
+def waiting(db: sqlite3.Connection) -> set[int]:
+    """Files with something that waits until they are cold, and that were not read as cold yet:
+    texts that nothing has ended, sessions whose folder no line has named."""
+    rows = db.execute(
+        "SELECT n FROM files WHERE COALESCE(json_extract(state, '$.finished'), -1) <> size"
+        " AND n IN (SELECT file FROM waiting UNION SELECT e.file FROM sessions s"
+        " JOIN exchanges e ON e.session = s.n WHERE s.wing IS NULL)"
+    )
+    return {row[0] for row in rows}
+
+
 def count(db: sqlite3.Connection, file: int, tallies: Mapping[str, int]) -> None:
     """Add to what was left out of a file by rule."""
     db.executemany(

@@ -58,11 +58,12 @@ class Palace:
         with _explained(path):
             db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
             try:
+                _refuse_others(db, path)
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = NORMAL")  # a power cut may undo, never tear
                 db.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
                 db.execute("PRAGMA secure_delete = ON")  # R4, R10: what goes, goes from the disk
-                _migrate(db, path)
+                _migrate(db)
             except BaseException:
                 db.close()
                 raise
@@ -81,7 +82,7 @@ class Palace:
         path = os.path.join(home, paths.PALACE_DB)
         db = sqlite3.connect("", uri=True, isolation_level=None)  # '' is a temporary database
         with _explained(path):
-            _migrate(db, path)
+            _migrate(db)
             if os.path.exists(path):
                 db.execute("ATTACH ? AS real", (read_only_uri(path),))
                 db.execute("BEGIN")
@@ -130,7 +131,8 @@ class Palace:
             db.execute("INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)", (name, value))
 
 
-def _migrate(db: sqlite3.Connection, path: str) -> None:
+def _refuse_others(db: sqlite3.Connection, path: str) -> None:
+    """Another program's database, or a newer palace: before the first byte of it is changed."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version > len(MIGRATIONS):
         raise other_version(path, version)
@@ -138,6 +140,10 @@ def _migrate(db: sqlite3.Connection, path: str) -> None:
         raise PalaceDamaged(
             f"{path} is a database, but no palace", "choose another home with MEMPALACE_HOME"
         )
+
+
+def _migrate(db: sqlite3.Connection) -> None:
+    version = db.execute("PRAGMA user_version").fetchone()[0]
     while version < len(MIGRATIONS):
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -170,13 +176,13 @@ def _explained(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        explained = _explanation(error, path)
+        explained = explanation(error, path)
         if explained is None:
             raise
         raise explained from error
 
 
-def _explanation(error: sqlite3.DatabaseError, path: str) -> MemPalaceError | None:
+def explanation(error: sqlite3.DatabaseError, path: str) -> MemPalaceError | None:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code
     folder = os.path.dirname(path)
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):

@@ -61,8 +61,10 @@ def instant(value: object) -> int | None:
         when = when if when.tzinfo else when.replace(tzinfo=UTC)
         return _microseconds(when)
     if isinstance(value, int | float) and not isinstance(value, bool):
+        if abs(value) > 1e14:
+            return None  # beyond the year 5000, or no number at all
         seconds = value / 1000 if abs(value) > 1e11 else value
-        return int(seconds * 1_000_000) if abs(seconds) < 1e11 else None
+        return int(seconds * 1_000_000) if abs(seconds) <= 1e11 else None
     return None
 
 

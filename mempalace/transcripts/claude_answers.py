@@ -79,16 +79,16 @@ class Answers:
         self._open[native] = lines  # the youngest last
         while len(self._open) > _MESSAGES_KEPT:
             del self._open[next(iter(self._open))]
-        fresh = [_Part(b.type, digest(b.text), len(b.text), "") for b in blocks]
+        fresh = [_Part(b.type, _digest(b), len(b.text), "") for b in blocks]
         before = _snapshot_of(lines, uuid, parent or "", fresh, blocks)
         if before is not None:
             lines.remove(before)
         counts = Counter((part.type, part.digest) for line in lines for part in line.parts)
         result: list[tuple[bytes, bytes | None]] = []
-        for index, part in enumerate(fresh):
+        for index, (part, block) in enumerate(zip(fresh, blocks, strict=True)):
             old = before.parts[index] if before and index < len(before.parts) else None
             same = (part.type, part.digest)
-            key = _key(native, part, counts[same])
+            key = _key(native, part, 0 if block.id else counts[same])
             counts[same] += 1
             part.key = key.hex()
             grows = old is not None and old.digest != part.digest
@@ -103,6 +103,11 @@ class Answers:
     def superseded(self, uuids: list[Any]) -> list[bytes]:
         """Keys of the recent texts that a line says it replaces (`supersedesUuids`)."""
         return [bytes.fromhex(key) for uuid, key in self._recent if uuid in uuids]
+
+
+def _digest(block: Block) -> str:
+    """Two calls of one tool with the same input are two calls: their ids say so."""
+    return digest(f"{block.text}\0{block.id}" if block.id else block.text)
 
 
 def _key(native: str, part: _Part, ordinal: int) -> bytes:

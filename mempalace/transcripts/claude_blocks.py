@@ -7,6 +7,7 @@ Called by: mempalace.transcripts.claude_code, claude_answers.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -94,4 +95,7 @@ def _result(item: dict[str, Any]) -> str:
 
 def _compact(value: object) -> str:
     """JSON on one line."""
-    return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+    except orjson.JSONEncodeError:  # deeper than 254, or a number of more than 64 bits
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -23,6 +23,8 @@ _PADDING = " \t\r\n\v\f\0"
 _DECODER = json.JSONDecoder(strict=False)  # real lines hold raw control characters in strings
 # Where a whole record may start behind a torn one.
 _NEXT = re.compile(r"[ \t\r\n\v\f\0]*(?:\{|\Z)")
+_ATTEMPTS = 10_000  # at such a place in one line; junk may hold millions
+_OF_A_SESSION = frozenset({"sessionId", "parentUuid", "payload", "leafUuid"})
 _RESYNC = re.compile(r'\{"(?:type|parentUuid|timestamp|uuid|sessionId|isSidechain|message)"\s*:')
 
 
@@ -81,27 +83,46 @@ def _read_leniently(line: bytes, offset: int) -> Line:
 def _salvage(kept: bytes, start: int, result: Line) -> None:
     """Take every whole record out of a line that is not one JSON value."""
     text = kept.decode("utf-8", "replace")
-    exact = len(text) == len(kept)  # every character is one byte
-
-    def place(position: int) -> int:
-        if exact:
-            return start + position
-        return start + min(len(text[:position].encode("utf-8")), len(kept))
-
+    place = _Places(text, kept, start)
     broken: int | None = None
     for begin, value, whole in _values(text):
+        try:
+            clean = _cleaned(value) if whole else None
+        except RecursionError:  # deeper than anything that a program writes
+            whole = False
         if not whole:
             broken = begin if broken is None else broken
             continue
         if broken is not None:
-            result.bad.append(Bad(place(broken), place(begin) - place(broken), "not JSON"))
+            from_ = place.of(broken)
+            result.bad.append(Bad(from_, place.of(begin) - from_, "not JSON"))
             broken = None
-        if isinstance(value, dict):
-            result.objects.append((place(begin), _cleaned(value)))
+        if isinstance(clean, dict):
+            result.objects.append((place.of(begin), clean))
         else:
             result.strays += 1
     if broken is not None:
-        result.bad.append(Bad(place(broken), start + len(kept) - place(broken), "not JSON"))
+        from_ = place.of(broken)
+        result.bad.append(Bad(from_, start + len(kept) - from_, "not JSON"))
+
+
+class _Places:
+    """Characters of a line as bytes of the file; asked for from left to right."""
+
+    def __init__(self, text: str, kept: bytes, start: int) -> None:
+        self._text = text
+        self._start = start
+        self._end = start + len(kept)
+        self._known = (0, start)
+        self._is_ascii = len(text) == len(kept)
+
+    def of(self, position: int) -> int:
+        if self._is_ascii:
+            return self._start + position
+        before, byte = self._known
+        byte += len(self._text[before:position].encode("utf-8", "surrogatepass"))
+        self._known = (position, byte)
+        return min(byte, self._end)  # a replaced byte became three
 
 
 def _values(text: str) -> Iterator[tuple[int, Any, bool]]:
@@ -110,7 +131,7 @@ def _values(text: str) -> Iterator[tuple[int, Any, bool]]:
     Behind a torn record only a value that reaches the end of the line, or the next `{`, is a
     record: what is followed by a comma or a bracket was nested in the torn one.
     """
-    position, length, torn = 0, len(text), False
+    position, length, torn, attempts = 0, len(text), False, 0
     while position < length:
         if text[position] in _PADDING:
             position += 1
@@ -120,14 +141,27 @@ def _values(text: str) -> Iterator[tuple[int, Any, bool]]:
         except (ValueError, RecursionError):
             value, end, whole = None, 0, False
         else:
-            whole = not torn or _NEXT.match(text, end) is not None
+            whole = not torn or _is_record(text, position, end, value)
         yield position, value, whole
         if whole:
             position, torn = end, False
         else:
-            torn = True
-            again = _RESYNC.search(text, position + 1)
+            torn, attempts = True, attempts + 1
+            again = _RESYNC.search(text, position + 1) if attempts < _ATTEMPTS else None
             position = again.start() if again else length
+
+
+def _is_record(text: str, begin: int, end: int, value: Any) -> bool:
+    """Is a value behind a torn record a record of its own, or was it nested in the torn one?
+
+    It may be torn right behind a nested value, or right before one could stand: there only what
+    says that it is of a session, as every line does, is taken.
+    """
+    if _NEXT.match(text, end) is None:
+        return False
+    before = text[begin - 1] if begin else ""
+    could_be_nested = before in (":", ",", "[", " ")
+    return not could_be_nested or (isinstance(value, dict) and bool(_OF_A_SESSION & value.keys()))
 
 
 def _cleaned(value: Any) -> Any:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import sqlite3
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-_SYLLABLES = "ka to ri mi shu ne vo la pe dro gan tel bur fi zo quin ast mer ul ix".split()
-_COMMON = (
+_SYLLABLES = re.findall("..", "katorimishunevolapedrogantelburfizoquinastmerulixbaduso")
+_COMMON = re.findall(
+    r"\w+",
     "the a to of and in is that it for on with this we should can be as file test error when "
-    "function value data user call returns add fix check run use from not line code then set"
-).split()
+    "function value data user call returns add fix check run use from not line code then set",
+)
 
 
 class Corpus:
@@ -24,6 +27,7 @@ class Corpus:
 
     def __init__(self, seed: int = 7) -> None:
         self._random = random.Random(seed)
+        self._start = datetime(2026, 1, 1, 8, tzinfo=UTC)
         self._rare = [self._word() for _ in range(20_000)]
 
     def _word(self) -> str:
@@ -86,13 +90,23 @@ class Corpus:
         result = {"type": "tool_result", "tool_use_id": tool, "content": output}
         line("user", {"role": "user", "content": [result]}, toolUseResult={"stdout": output})
 
-    def write(self, projects: Path, sessions: int) -> int:
+    def write(self, projects: Path, sessions: int, *, exchanges: int = 8) -> int:
         """Sessions over twenty projects below `projects`; the bytes written."""
-        total, start = 0, datetime(2026, 3, 1, 8, tzinfo=UTC)
+        total = 0
         for number in range(sessions):
             cwd = f"/home/dev/work/project-{number % 20:02d}"
-            name, lines = self.session(cwd=cwd, start=start + timedelta(hours=number))
+            self._start += timedelta(hours=1)
+            name, lines = self.session(cwd=cwd, start=self._start, exchanges=exchanges)
             folder = projects / cwd.replace("/", "-")
             folder.mkdir(parents=True, exist_ok=True)
             total += (folder / f"{name}.jsonl").write_bytes(b"".join(lines))
         return total
+
+    def a_prompt_of(self, palace: Path) -> str:
+        """The words of some prompt that was filed: something that a user would look for."""
+        with sqlite3.connect(f"file:{palace / 'palace.db'}?mode=ro", uri=True) as db:
+            rows = db.execute(
+                "SELECT text FROM drawers WHERE stream = 0 AND position = 0 ORDER BY n LIMIT 50"
+            ).fetchall()
+        words = re.findall(r"[a-z]{5,}", self._random.choice(rows)[0])
+        return " ".join(words[:8])

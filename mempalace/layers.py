@@ -1,0 +1,384 @@
+"""The memory stack: what a session starts with (L0, L1), and what it can ask for (L2, L3).
+
+Owns: the text of each layer, the guess which wing a folder belongs to, and the fast path of
+`mempalace wake-up`.
+Never: waits, locks, writes, or imports before it must: sqlite3 and our light modules are all that
+`main` needs (R9), because every session of an agent begins with it.
+Called by: mempalace.__main__ and the command `wake-up`; MemoryStack by whoever uses the library.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import time
+
+from mempalace import paths
+from mempalace.errors import EXIT_OK, WrongUsage
+from mempalace.store.connect import read_only
+from mempalace.store.heartbeat import last_heartbeat
+from mempalace.store.moments import most_important, opening
+
+TYPE_CHECKING = False  # typing itself costs 5 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+HEADING = "## L1 — ESSENTIAL STORY"
+OVERFLOW = "  ... (more in L3 search)"
+_HOW_TO_SEARCH = (
+    'To find anything that was ever said: `mempalace search "…"`; '
+    "`mempalace show ID` prints an exchange whole."
+)
+_MOMENTS = 15
+_OF_ONE_SESSION = 2
+_MOMENT_CHARACTERS = 200
+_STORY_CHARACTERS = 3_200
+_LOOKED_AT = 4_000  # exchanges looked through for moments: a palace of one session ends it too
+_OPENED = 200  # of them, prompts read
+_LEAST_BYTES = 16  # a shorter prompt ("yes", "go on") tells nothing; bytes, so that CJK counts
+_SNIPPET = 300  # characters of a drawer in L2 and L3
+_RECALLED = 10  # drawers in L2
+_SESSION_SHOWN = 8  # characters of a session's id
+_FILES_LOOKED_AT = 100  # for what is unread, where capture is down
+
+USAGE = """\
+Usage: mempalace wake-up [--wing WING]
+
+  Print what a session starts with: who you are (identity.txt) and the moments that matter most, of
+  the project of the current folder where the palace knows it, else of all.
+
+Options:
+  --wing WING  Of this project, person or topic.
+  -h, --help   Show this message and exit.
+"""
+
+
+def main(argv: list[str]) -> int:
+    """`mempalace wake-up`, by the shortest path. Errors rise to mempalace.__main__."""
+    wing = _wing_of(argv)
+    if wing is None and argv:
+        _write(USAGE)
+        return EXIT_OK
+    _write(MemoryStack().wake_up(wing, cwd=working_folder()))
+    return EXIT_OK
+
+
+def _wing_of(argv: list[str]) -> str | None:
+    """The wing asked for; None for no arguments, or where help is wanted."""
+    if not argv or "-h" in argv or "--help" in argv:
+        return None
+    if len(argv) == 1 and argv[0].startswith("--wing="):
+        return argv[0].partition("=")[2]
+    if len(argv) == 2 and argv[0] == "--wing":
+        return argv[1]
+    raise WrongUsage(
+        f"wake-up does not understand `{' '.join(argv)}`", "see `mempalace wake-up --help`"
+    )
+
+
+def _write(text: str) -> None:
+    """UTF-8 whatever the locale: an agent reads it."""
+    data = text.encode("utf-8", "backslashreplace")
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:  # a replaced stdout
+        sys.stdout.write(data.decode())
+    else:
+        sys.stdout.flush()
+        buffer.write(data)
+
+
+def working_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed under our feet
+        return None
+
+
+class MemoryStack:
+    """The four layers over one palace. Every call looks anew and leaves nothing open."""
+
+    def __init__(self, home: str | os.PathLike[str] | None = None) -> None:
+        self.home = paths.home() if home is None else os.fspath(home)
+
+    def wake_up(self, wing: str | None = None, *, cwd: str | None = None) -> str:
+        """L0 and L1 as a session gets them; of `wing`, else of the wing of `cwd`, else of all.
+
+        Raises NotThereYet where there is no palace, or no such wing.
+        """
+        identity = _identity(self.home)
+        path = os.path.join(self.home, paths.PALACE_DB)
+        db = None
+        try:
+            db = read_only(path)
+            db.execute("BEGIN")  # one moment of the palace, until it is closed
+            chosen = _wing_named(db, wing) if wing is not None else _guess_wing(db, cwd)
+            story = essential_story(db, chosen)
+            if not story and wing is None and chosen is not None:
+                story = essential_story(db, None)  # better than nothing
+            trouble = capture_trouble(db, time.time())
+        except sqlite3.DatabaseError as error:
+            raise _explained(error, path) from error
+        finally:
+            if db is not None:
+                db.close()
+        generated = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        lines = [f'<mempalace-context generated="{generated}">']
+        if trouble:
+            lines.append(trouble)
+        lines += [identity, "", HEADING]
+        lines += story or ["  (nothing yet: what is said from now on is kept)"]
+        lines += ["", _HOW_TO_SEARCH, "</mempalace-context>"]
+        return "\n".join(lines) + "\n"
+
+    def recall(self, wing: str | None = None, room: str | None = None) -> str:
+        """L2: the latest drawers of a wing, a room or both."""
+        from mempalace.search import latest
+        from mempalace.store.palace import Palace
+
+        with Palace.reader(self.home) as palace:
+            hits = latest(palace, wing=wing, room=room, limit=_RECALLED)
+        lines = [f"## L2 — ON-DEMAND ({len(hits)} drawers)"]
+        lines += [f"  [{hit.room}] {_snippet(hit.text)}  ({_origin(hit)})" for hit in hits]
+        return "\n".join(lines if hits else [*lines, "  (nothing here)"]) + "\n"
+
+    def search(self, query: str, wing: str | None = None, room: str | None = None) -> str:
+        """L3: the best five exchanges for a question."""
+        from mempalace.search import ask, find
+        from mempalace.store.palace import Palace
+
+        with Palace.reader(self.home) as palace:
+            answer = find(palace, ask(query, wing=wing, room=room))
+        lines = [f'## L3 — SEARCH RESULTS for "{query}"']
+        for number, hit in enumerate(answer.results, 1):
+            lines.append(f"  [{number}] {hit.wing or '-'}/{hit.room} (sim={hit.score:.3f})")
+            lines.append(f"      {_snippet(hit.text)}")
+            lines.append(f"      src: {_origin(hit)}")
+        lines += [] if answer.results else ["  (nothing found)"]
+        lines += [f"  note: {reason}" for reason in answer.degraded]
+        return "\n".join(lines) + "\n"
+
+    def status(self) -> dict[str, Any]:
+        """What `mempalace status --json` shows."""
+        from mempalace import config
+        from mempalace.status import as_values, take_stock
+
+        return as_values(take_stock(config.load({**os.environ, paths.HOME_VARIABLE: self.home})))
+
+
+def _snippet(text: str) -> str:
+    return _shortened(" ".join(text.split()), _SNIPPET)
+
+
+def _origin(hit: Any) -> str:
+    date = "" if hit.said_at is None else f", {_date(hit.said_at)}"
+    return f"{hit.session_id}{date}"
+
+
+# --- L0 -------------------------------------------------------------------------------------------
+
+
+def _identity(home: str) -> str:
+    path = os.path.join(home, paths.IDENTITY_TXT)
+    try:
+        with open(path, "rb") as stream:
+            text = stream.read().decode("utf-8-sig", "replace").strip("\n")
+    except OSError:
+        text = ""
+    return _harmless(text) or f"No identity yet: write who you are to {path}"
+
+
+# --- L1 -------------------------------------------------------------------------------------------
+
+
+def essential_story(db: sqlite3.Connection, wing: int | None) -> list[str]:
+    """The lines of L1 below its heading; none where there is no moment."""
+    rooms: dict[str, list[str]] = {}
+    length = len(HEADING) + 1
+    is_cut = False
+    for room, text, session, at in _moments(db, wing):
+        session_id = db.execute("SELECT id FROM sessions WHERE n = ?", (session,)).fetchone()[0]
+        when = "" if at is None else f", {_date(at)}"
+        line = f"  - {text}  ({session_id[:_SESSION_SHOWN]}{when})"
+        cost = len(line) + 1 + (0 if room in rooms else len(room) + 3)
+        if length + cost > _STORY_CHARACTERS - len(OVERFLOW) - 1:
+            is_cut = True
+            break
+        rooms.setdefault(room, []).append(line)
+        length += cost
+    lines: list[str] = []
+    for room, found in rooms.items():
+        lines += [f"[{room}]", *found]
+    return [*lines, OVERFLOW] if is_cut else lines
+
+
+def _moments(db: sqlite3.Connection, wing: int | None) -> list[tuple[str, str, int, int | None]]:
+    """(room, text, session, said) of the best exchanges; poor ones only where good ones lack."""
+    good: list[tuple[str, str, int, int | None]] = []
+    poor: list[tuple[str, str, int, int | None]] = []
+    taken: dict[int, int] = {}
+    opened = 0
+    for looked_at, (exchange, session, room, sentence, at) in enumerate(most_important(db, wing)):
+        if len(good) == _MOMENTS or looked_at == _LOOKED_AT or opened == _OPENED:
+            break
+        if taken.get(session, 0) == _OF_ONE_SESSION:
+            continue
+        opened += 1
+        text = _moment_text(sentence or opening(db, exchange))
+        if not text:
+            continue
+        if _is_poor(text):
+            poor.append((room, text, session, at))
+            continue
+        taken[session] = taken.get(session, 0) + 1
+        good.append((room, text, session, at))
+    for moment in poor:
+        session = moment[2]
+        if len(good) < _MOMENTS and taken.get(session, 0) < _OF_ONE_SESSION:
+            taken[session] = taken.get(session, 0) + 1
+            good.append(moment)
+    return good
+
+
+def _moment_text(words: str) -> str:
+    """A sentence or the beginning of a prompt on one line, without what it quotes first."""
+    lines = [line.strip() for line in words.split("\n")]
+    own = [line for line in lines if line and not line.startswith(">")]
+    quoted = [line.lstrip("> ") for line in lines]
+    text = " ".join(" ".join(own or quoted).split())
+    return _shortened(_harmless(text), _MOMENT_CHARACTERS)
+
+
+def _is_poor(text: str) -> bool:
+    """A bare slash command, or too little to tell anything."""
+    is_command = text.startswith("/") and " " not in text
+    return is_command or len(text.encode("utf-8", "replace")) < _LEAST_BYTES
+
+
+def _shortened(line: str, most: int) -> str:
+    """At most so many characters, cut between two words where that does not cost half of it."""
+    if len(line) <= most:
+        return line
+    cut = line.rfind(" ", 0, most)
+    return line[: cut if cut > most // 2 else most - 1].rstrip() + "…"
+
+
+def _harmless(text: str) -> str:
+    """Words about our own envelope must not open or close it (R11)."""
+    return text.replace("<mempalace-context", "‹mempalace-context").replace(
+        "</mempalace-context", "‹/mempalace-context"
+    )
+
+
+def _date(moment: int) -> str:
+    try:
+        return time.strftime("%Y-%m-%d", time.gmtime(moment // 1_000_000))
+    except (OverflowError, ValueError, OSError):  # a transcript may name any year
+        return "no date"
+
+
+# --- which wing -----------------------------------------------------------------------------------
+
+
+def _wing_named(db: sqlite3.Connection, given: str) -> int:
+    plain = given.encode("utf-8", "replace").decode()  # an argument may be no Unicode
+    known = db.execute("SELECT id FROM wings WHERE name = ?", (plain,)).fetchone()
+    if known is not None:
+        return int(known[0])
+    from mempalace.search.lookup import wing_called  # costs 20 ms: only for another spelling
+
+    return wing_called(db, given)
+
+
+def _guess_wing(db: sqlite3.Connection, cwd: str | None) -> int | None:
+    """The wing that sessions in this folder have; None where the palace does not know it.
+
+    The nearest folder counts, up to the project's own: what is above a project is another one.
+    """
+    if not cwd:
+        return None
+    folders = list(_folders_up(cwd))
+    wing = _nearest(db, folders)
+    if wing is None and ("worktrees/" in cwd or os.path.isfile(os.path.join(folders[-1], ".git"))):
+        from mempalace.mining.projects import project_root  # costs 7 ms: only for a worktree
+
+        root = project_root(cwd)
+        wing = None if root is None else _nearest(db, [root])
+    return wing
+
+
+def _folders_up(cwd: str) -> Iterator[str]:
+    """The folder and those above it, up to its project's."""
+    folder = os.path.normpath(cwd)
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder or os.path.exists(os.path.join(folder, ".git")):
+            return
+        folder = above
+
+
+def _nearest(db: sqlite3.Connection, folders: list[str]) -> int | None:
+    marks = ",".join("?" * len(folders))
+    rows = db.execute(
+        f"SELECT path, wing FROM folders WHERE path IN ({marks})"  # noqa: S608 - question marks
+        f" UNION ALL SELECT root, id FROM wings WHERE root IN ({marks})",
+        [*folders, *folders],
+    ).fetchall()
+    found: dict[str, int] = dict(reversed(rows))
+    return next((found[folder] for folder in folders if folder in found), None)
+
+
+# --- capture --------------------------------------------------------------------------------------
+
+
+def capture_trouble(db: sqlite3.Connection, now: float) -> str:
+    """One line where capture is down or behind, and what mends it (R7); '' where all is well."""
+    beat = last_heartbeat(db)
+    if beat is not None and beat.is_up(now):
+        oldest = beat.oldest_unread_at
+        if not beat.unread_bytes or oldest is None or now - oldest <= 2 * beat.reconcile_seconds:
+            return ""
+        return (
+            f"! Capture is behind: {beat.unread_bytes:,} bytes are unread, the oldest since"
+            f" {_minute(oldest)}. `mempalace status` says why; if it does not catch up, start"
+            " `mempalace watch` anew."
+        )
+    since = f" since {_minute(beat.seen_at)}" if beat is not None and beat.seen_at else ""
+    unread, files = _unread(db)
+    left = f"At least {unread:,} bytes of {files:,} transcripts are unread. " if unread else ""
+    return (
+        f"! Capture is down{since}: what is said now is not filed until it runs. {left}"
+        "Start it with `mempalace watch`."
+    )
+
+
+def _unread(db: sqlite3.Connection) -> tuple[int, int]:
+    """(bytes, files) that the files read last have more than was read: a look, not a count."""
+    unread = files = 0
+    for path, size in db.execute(
+        "SELECT path, size FROM files WHERE gone_at IS NULL ORDER BY mtime_ns DESC LIMIT ?",
+        (_FILES_LOOKED_AT,),
+    ):
+        try:
+            more = os.stat(path).st_size - size
+        except (OSError, ValueError):  # gone, or known under the name of an excluded file
+            continue
+        if more > 0:
+            unread += more
+            files += 1
+    return unread, files
+
+
+def _minute(seconds: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return "an unknown time"
+
+
+def _explained(error: sqlite3.DatabaseError, path: str) -> Exception:
+    from mempalace.store.palace import explanation  # costs 10 ms: only where something is wrong
+
+    return explanation(error, path) or error

@@ -1,0 +1,356 @@
+"""What is stored, what is behind, what is wrong: the whole state of a palace in one value.
+
+Owns: what `degraded` means (DESIGN.md §9), and that nothing is silently blind (R7).
+Never: opens a transcript but to learn when its first unread byte was written; writes; imports the
+watcher: what that knows it leaves in the palace.
+Called by: the command `status`, MemoryStack.status.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mempalace.config import Config
+from mempalace.store.checkpoints import HIDDEN, hidden
+from mempalace.store.heartbeat import Heartbeat, last_heartbeat
+from mempalace.store.palace import Palace
+from mempalace.transcripts import registry
+from mempalace.transcripts.base import instant
+from mempalace.transcripts.files import walk
+
+_UNKNOWN = "unknown:"  # begins the rule that counts a record of an unknown type
+_PURGE_DAYS = 30  # Claude Code's own default of `cleanupPeriodDays`
+_DAY = 86_400
+_PEEK = 64 * 1024  # bytes behind the last one read in which a time is looked for
+_TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{10,40})"')
+_NAMES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """The watcher, as its last note has it. Times are seconds since 1970."""
+
+    up: bool
+    pid: int | None
+    started_at: float | None
+    seen_at: float | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wing:
+    """What a wing holds. Headless exchanges count; retired ones do not."""
+
+    name: str
+    exchanges: int
+    headless: int
+    talk_drawers: int
+    tools_drawers: int
+
+
+@dataclass(slots=True)
+class Root:
+    """A folder that is followed. `state`: watching, well, degraded, missing or unreadable."""
+
+    path: str
+    source: str
+    state: str = "well"
+    reasons: list[str] = field(default_factory=list)  # why it is degraded
+    oddities: list[str] = field(default_factory=list)  # what is strange there, but loses nothing
+    files: int = 0
+    excluded_files: int = 0
+    unread_files: int = 0
+    stale_files: int = 0
+    bytes_on_disk: int = 0
+    bytes_accounted: int = 0
+    unread_bytes: int = 0
+    oldest_unread_at: float | None = None
+    oldest_unread_file: str | None = None
+    purged_at: float | None = None  # when Claude Code deletes the unread file that it deletes first
+
+
+@dataclass(slots=True)
+class Stock:
+    """Everything that `status` tells. Times are seconds since 1970."""
+
+    home: str
+    now: float
+    daemon: Daemon
+    degraded: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    wings: list[Wing] = field(default_factory=list)
+    sessions: int = 0
+    retired: int = 0
+    roots: list[Root] = field(default_factory=list)
+    files: int = 0
+    gone_files: int = 0
+    failed_files: dict[str, str] = field(default_factory=dict)  # path -> why
+    quarantine: dict[str, int] = field(default_factory=dict)  # reason -> places
+    left_out: dict[str, int] = field(default_factory=dict)  # rule -> records
+    unknown_types: dict[str, int] = field(default_factory=dict)  # name -> records
+    waiting: int = 0  # drawers and closets that have no vector yet
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the palace knows of a file."""
+
+    size: int
+    offset: int
+    mtime_ns: int
+    is_stale: bool
+
+
+def take_stock(config: Config, now: Callable[[], float] = time.time) -> Stock:
+    """Look at the palace and the roots of `config`. Raises NotThereYet where there is none."""
+    with Palace.reader(config.home) as palace, palace.reading() as db:
+        beat = last_heartbeat(db)
+        moment = now()
+        stock = Stock(str(config.home), moment, _daemon(beat, moment))
+        _count(db, stock)
+        known = _known_files(db, config)
+    followed = _followed(beat) if stock.daemon.up else {}
+    for root in config.claude_code_roots:
+        stock.roots.append(_look_at(str(root), config, known, followed.get(str(root), "")))
+    _judge(stock, config)
+    return stock
+
+
+def as_values(stock: Stock) -> dict[str, Any]:
+    """The stock as `status --json` shows it: times as ISO 8601, sums added."""
+    values = asdict(stock)
+    values["now"] = _iso(stock.now)
+    values["daemon"] |= {key: _iso(values["daemon"][key]) for key in ("started_at", "seen_at")}
+    for root in values["roots"]:
+        root |= {key: _iso(root[key]) for key in ("oldest_unread_at", "purged_at")}
+    values["totals"] = {
+        key: sum(wing[key] for wing in values["wings"])
+        for key in ("exchanges", "headless", "talk_drawers", "tools_drawers")
+    }
+    values["lag_seconds"] = lag_seconds(stock)
+    return values
+
+
+def lag_seconds(stock: Stock) -> float:
+    """The age of the oldest unread byte; 0 where there is none."""
+    oldest = [root.oldest_unread_at for root in stock.roots if root.oldest_unread_at is not None]
+    return round(max(0.0, stock.now - min(oldest)), 1) if oldest else 0.0
+
+
+def _iso(seconds: float | None) -> str | None:
+    if not seconds:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+# --- the palace -----------------------------------------------------------------------------------
+
+
+def _daemon(beat: Heartbeat | None, now: float) -> Daemon:
+    if beat is None or not beat.seen_at:
+        return Daemon(up=False, pid=None, started_at=None, seen_at=None, state="not running")
+    up = beat.is_up(now)
+    return Daemon(up, beat.pid, beat.started_at, beat.seen_at, beat.state if up else "down")
+
+
+def _followed(beat: Heartbeat | None) -> dict[str, str]:
+    """How the watcher follows each root."""
+    roots = json.loads(beat.roots) if beat is not None else {}
+    return {k: str(v) for k, v in roots.items()} if isinstance(roots, dict) else {}
+
+
+def _count(db: sqlite3.Connection, stock: Stock) -> None:
+    rows = db.execute(
+        "SELECT COALESCE(w.name, '-'), COUNT(*), SUM(e.headless), SUM(e.talk_drawers),"
+        " SUM(e.tools_drawers) FROM exchanges e LEFT JOIN wings w ON w.id = e.wing"
+        " WHERE e.retired IS NULL GROUP BY e.wing ORDER BY 2 DESC, 1"
+    )
+    stock.wings = [Wing(*row) for row in rows]
+    stock.retired = _one(db, "SELECT COUNT(*) FROM exchanges WHERE retired IS NOT NULL")
+    stock.sessions = _one(db, "SELECT COUNT(*) FROM sessions")
+    stock.waiting = _one(db, "SELECT COUNT(*) FROM outbox")
+    stock.files = _one(db, "SELECT COUNT(*) FROM files")
+    stock.gone_files = _one(db, "SELECT COUNT(*) FROM files WHERE gone_at IS NOT NULL")
+    stock.failed_files = dict(
+        db.execute(
+            "SELECT path, COALESCE(failure, 'unknown') FROM files"
+            " WHERE failures > 0 AND gone_at IS NULL ORDER BY path"
+        ).fetchall()
+    )
+    stock.quarantine = dict(
+        db.execute("SELECT reason, COUNT(*) FROM quarantine GROUP BY 1 ORDER BY 2 DESC").fetchall()
+    )
+    for rule, count in db.execute(
+        "SELECT rule, SUM(count) FROM tallies GROUP BY rule ORDER BY 2 DESC, 1"
+    ):
+        name = rule.removeprefix(_UNKNOWN)
+        if name == rule:
+            stock.left_out[rule] = count
+        else:
+            stock.unknown_types[name.strip()] = count
+
+
+def _one(db: sqlite3.Connection, statement: str) -> int:
+    return int(db.execute(statement).fetchone()[0])
+
+
+def _known_files(db: sqlite3.Connection, config: Config) -> dict[str, _Known]:
+    versions = {form.source: form.version for form in registry.FORMATS}
+    versions[""] = registry.VERSION  # what no format knew
+    current = config.current_settings()
+    known = {}
+    for path, size, offset, mtime_ns, source, parser, read_with in db.execute(
+        "SELECT path, size, offset, mtime_ns, source, parser, settings FROM files"
+    ):
+        is_stale = parser != versions.get(source) or read_with not in current
+        known[path] = _Known(size, offset, mtime_ns, is_stale)
+    return known
+
+
+# --- the roots ------------------------------------------------------------------------------------
+
+
+def _look_at(path: str, config: Config, known: dict[str, _Known], followed: str) -> Root:
+    """Walk one root and hold it against what is known."""
+    root = Root(path, "claude-code")
+    errors: list[OSError] = []
+    has_hidden = any(name.startswith(HIDDEN) for name in known)
+    unread: list[tuple[str, os.stat_result, _Known | None]] = []
+    for file, look in walk(path, errors.append):
+        session = Path(file).name.partition(".")[0] if config.exclude else None
+        if config.excludes(cwd=None, path=file, session=session):
+            root.excluded_files += 1
+            continue
+        root.files += 1
+        root.bytes_on_disk += look.st_size
+        row = known.get(file) or (known.get(hidden(file)) if has_hidden else None)
+        more = look.st_size - row.size if row is not None else look.st_size
+        if row is not None and row.is_stale:
+            root.stale_files += 1
+        if more < 0:  # rewritten: all of it is unread
+            more = look.st_size
+        root.bytes_accounted += look.st_size - more
+        if more:
+            root.unread_files += 1
+            root.unread_bytes += more
+            unread.append((file, look, row))
+    _date_unread(root, unread)
+    _explain(root, errors, followed)
+    return root
+
+
+def _date_unread(root: Root, unread: list[tuple[str, os.stat_result, _Known | None]]) -> None:
+    days = _purge_days(root.path)
+    for file, look, row in unread:
+        since = _unread_since(file, look, row)
+        if root.oldest_unread_at is None or since < root.oldest_unread_at:
+            root.oldest_unread_at, root.oldest_unread_file = since, file
+        purged_at = look.st_mtime + days * _DAY
+        if root.purged_at is None or purged_at < root.purged_at:
+            root.purged_at = purged_at
+
+
+def _unread_since(file: str, look: os.stat_result, row: _Known | None) -> float:
+    """When the oldest unread byte of a file was written.
+
+    That is the file's time where nobody writes to it any more. In a known file that still grows it
+    is the time that the first unread record tells, but none before what was read last.
+    """
+    latest = look.st_mtime
+    if row is None or row.size > look.st_size:
+        return latest  # new: a copied history tells old times
+    earliest = min(latest, row.mtime_ns / 1e9)
+    if latest - earliest < 1:
+        return earliest
+    told = _first_time(file, row.offset)
+    return latest if told is None else min(latest, max(earliest, told))
+
+
+def _first_time(file: str, offset: int) -> float | None:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        found = _TIMESTAMP.search(os.pread(descriptor, _PEEK, offset))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    moment = instant(found.group(1).decode("ascii", "replace")) if found else None
+    return None if moment is None else moment / 1e6
+
+
+def _purge_days(root: str) -> float:
+    """How long Claude Code keeps a transcript that is not written to."""
+    try:
+        settings = json.loads((Path(root).parent / "settings.json").read_bytes())
+        days = settings["cleanupPeriodDays"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return _PURGE_DAYS
+    is_number = isinstance(days, (int, float)) and not isinstance(days, bool)
+    return float(days) if is_number and 0 <= days < 1e6 else _PURGE_DAYS
+
+
+def _explain(root: Root, errors: list[OSError], followed: str) -> None:
+    """What could not be looked at, and how the watcher follows the root."""
+    for error in errors:
+        if error.filename == root.path:
+            is_missing = isinstance(error, FileNotFoundError)
+            root.state = "missing" if is_missing else "unreadable"
+        if root.state != "missing":
+            what = f"{error.filename}: {error.strerror}"
+            harmless = error.errno in (errno.EINVAL, errno.ELOOP)  # no file at all
+            (root.oddities if harmless else root.reasons).append(what)
+    if followed not in ("", "watching", "missing"):
+        root.oddities.append(followed)  # polling, because events do not come
+
+
+# --- what is wrong --------------------------------------------------------------------------------
+
+
+def _judge(stock: Stock, config: Config) -> None:
+    """Degraded: what was said may be missing. The rest that is worth telling is a notice."""
+    for root in stock.roots:
+        oldest = root.oldest_unread_at
+        if oldest is not None and stock.now - oldest > 2 * config.reconcile_seconds:
+            root.reasons.append(
+                f"{root.path}: {root.unread_bytes:,} bytes of {root.unread_files:,} files are"
+                " not read yet"
+            )
+        stock.degraded += root.reasons[:_NAMES_SHOWN]
+        if root.state == "well" and root.reasons:
+            root.state = "degraded"
+        elif root.state == "well" and stock.daemon.up:
+            root.state = "watching"
+    stock.degraded += list(_failures(stock))
+    stock.notices += list(_notices(stock))
+
+
+def _failures(stock: Stock) -> Iterator[str]:
+    for path, why in list(stock.failed_files.items())[:_NAMES_SHOWN]:
+        yield f"{path} could not be read: {why}"
+    more = len(stock.failed_files) - _NAMES_SHOWN
+    if more > 0:
+        yield f"and {more:,} more files could not be read"
+
+
+def _notices(stock: Stock) -> Iterator[str]:
+    if not stock.daemon.up:
+        yield "nothing follows the transcripts now; `mempalace watch` does"
+    for root in stock.roots:
+        if root.state == "missing":
+            yield f"{root.path} does not exist; it is picked up when it appears"
+        yield from root.oddities[:_NAMES_SHOWN]
+        if root.stale_files:
+            yield f"{root.stale_files:,} files in {root.path} are read once more in idle time"

@@ -1,0 +1,1 @@
+"""Laws that hold for every session, not for one example."""
