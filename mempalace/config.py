@@ -25,6 +25,7 @@ from mempalace import paths
 from mempalace.errors import BadConfig
 
 DEFAULT = "default"  # the source of a value that nobody set
+EXCLUDED = "excluded:"  # stands for the name of an excluded folder where one must be written (R10)
 
 Environment = Mapping[str, str]
 
@@ -124,7 +125,13 @@ class Config:
         `/` also hits any single component of a path. The working folder counts in both of its
         forms, as given and with its links resolved.
         """
+        if cwd == EXCLUDED:
+            return True
         return bool(self.exclude) and _is_excluded(self.exclude, cwd, path, session)
+
+    def keeps(self, rule: str) -> bool:
+        """Was it asked for to keep what this rule leaves out?"""
+        return {"subagent": self.subagents, "thinking": self.thinking}.get(rule, self.noise)
 
     def reading_settings(self, *, excluded: bool = False) -> str:
         """What changes the words stored from a file: the settings hash of its checkpoint (R5).

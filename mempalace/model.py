@@ -101,3 +101,4 @@ class Checkpoint:
     settings: str
     rereading: bool = False  # a newer parser or other settings read it once more
     waiting: dict[str, str] = field(default_factory=dict)  # texts that must wait, by digest
+    is_hidden: bool = False  # its row has a name that does not tell the path (R10)

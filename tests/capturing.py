@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mempalace import config as configuration
-from mempalace.model import Role
+from mempalace.model import STREAM_OF, Role, Stream
 from mempalace.store import exchanges
 from mempalace.store.palace import Palace
 from watcher.capture import Capture, Outcome, Result
@@ -58,7 +58,8 @@ class Capturing:
         db = self.palace.db
         found = db.execute(
             "SELECT e.n, e.id, s.id, e.headless, e.retired, COALESCE(e.cwd, s.cwd), w.name,"
-            " e.started_at, e.ended_at, e.offset FROM exchanges e JOIN sessions s ON s.n = e.session"
+            " e.started_at, e.ended_at, e.offset FROM exchanges e"
+            " JOIN sessions s ON s.n = e.session"
             " LEFT JOIN wings w ON w.id = e.wing ORDER BY s.id, e.offset, e.id"
         ).fetchall()
         return [
@@ -112,10 +113,8 @@ class Capturing:
             db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
         for (exchange,) in db.execute("SELECT n FROM exchanges").fetchall():
             records = exchanges.load(db, exchange)
-            for stream in exchanges.Stream:
-                texts = [
-                    r.text for r in records if exchanges.STREAM_OF[r.role] is stream and r.text
-                ]
+            for stream in Stream:
+                texts = [r.text for r in records if STREAM_OF[r.role] is stream and r.text]
                 joined = exchanges.SEPARATOR.join(texts)
                 assert joined == exchanges.text_of(db, exchange, stream)
         orphans = db.execute(

@@ -165,8 +165,7 @@ class Capture:
                 Plan.NOTHING,
                 Plan.CONTINUE,
             ):
-                is_hidden = checkpoint.path.startswith(checkpoints.HIDDEN)
-                name = checkpoints.hidden(path) if is_hidden else path
+                name = checkpoints.hidden(path) if checkpoint.is_hidden else path
                 with self._palace.transaction() as db:
                     checkpoints.rename(db, checkpoint.file, name)
                     return checkpoints.load(db, path)
@@ -238,7 +237,7 @@ class Capture:
         crc = checkpoint.fingerprint.crc
         while True:
             piece = read_piece(self._disk, descriptor, end, crc, limit=self._piece)
-            reading.add(piece)
+            reading.add(piece, self._config)
             end, crc = piece.end, piece.crc
             if not self._must_look_further(reading, end - begin) or piece.at_end:
                 break
@@ -280,7 +279,7 @@ class Capture:
         records = registry.records_of_document(self._whole(descriptor, look))
         if records is None:
             return Outcome(Result.UNRECOGNISED, reason="not complete JSON")
-        reading.add_document(records)
+        reading.add_document(records, self._config)
         crc = crc_of(self._disk, descriptor, look.size)
         done = replace(
             reading.checkpoint, offset=look.size, tail=0, size=look.size, mtime_ns=look.mtime_ns,
@@ -338,7 +337,8 @@ class Capture:
         reason, name = _reason(error), self._name_of(path)
         with self._palace.transaction() as db:
             known = checkpoints.load(db, path)
-            checkpoints.fail(db, known.path if known else name, reason)
+            is_hidden = known is not None and known.is_hidden
+            checkpoints.fail(db, checkpoints.hidden(path) if is_hidden else name, reason)
         return Outcome(Result.FAILED, reason=reason)
 
 

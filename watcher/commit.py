@@ -12,11 +12,11 @@ import sqlite3
 from dataclasses import replace
 from typing import Any
 
-from mempalace.config import Config
+from mempalace.config import EXCLUDED, Config
 from mempalace.filing import Filed, Filing, Origin, settle_sessions
 from mempalace.mining.private import strip_private
 from mempalace.model import Checkpoint, Role
-from mempalace.store import checkpoints
+from mempalace.store import checkpoints, exchanges
 from mempalace.transcripts.base import Fold
 from watcher.reading import Reading
 
@@ -47,8 +47,9 @@ def commit(
     if (None if known is None else (known.generation, known.offset)) != reading.expected:
         raise Overtaken
     is_excluded = config.excludes(cwd=folder, path=None, session=None)
-    path = checkpoints.hidden(before.path) if is_excluded else before.path
-    file = before.file or checkpoints.create(db, path, before.source)
+    is_hidden = _is_hidden(db, before, is_excluded=is_excluded)
+    name = checkpoints.hidden(before.path) if is_hidden else before.path
+    file = before.file or checkpoints.create(db, name, before.source)
     if before.offset == 0:
         checkpoints.start_over(db, file)
     origin = Origin(file, before.path, done.content, before.source, reading.form.version, folder)
@@ -57,14 +58,16 @@ def commit(
         _settle(db, config, reading, file, guess, is_last="finished" in marks)
     checkpoints.count(db, file, filed.left_out + reading.tallies)
     checkpoints.quarantine(db, file, reading.form.version, reading.bad)
-    state = {} if is_excluded else {"fold": _state_of(reading.fold, config), "filing": ends}
-    waiting = {} if is_excluded else _waiting_of(reading.fold, config)
+    state, waiting = _kept(reading.fold, config, ends, is_excluded=is_excluded)
     text = json.dumps({**state, **marks}, separators=(",", ":"))
     settings = done.settings
     if (is_excluded or filed.left_out["excluded"]) and settings == config.reading_settings():
         settings = config.reading_settings(excluded=True)
     checkpoints.save(
-        db, replace(done, file=file, path=path, waiting=waiting, state=text, settings=settings)
+        db,
+        replace(
+            done, file=file, is_hidden=is_hidden, waiting=waiting, state=text, settings=settings
+        ),
     )
     return None if is_excluded else filed
 
@@ -112,14 +115,29 @@ def _settle(
         settle_sessions(db, config, file, named=named, guess=guess)
 
 
-def _state_of(fold: Fold, config: Config) -> dict[str, Any]:
+def _is_hidden(db: sqlite3.Connection, before: Checkpoint, *, is_excluded: bool) -> bool:
+    """Must the file's row not tell its path? So it stays until the file is read from the start;
+    one whose words were stored before the exclusion was made has its name in the palace anyway."""
+    if before.is_hidden and before.offset:
+        return True
+    return is_excluded and not (before.file and exchanges.any_of_file(db, before.file))
+
+
+def _kept(
+    fold: Fold, config: Config, ends: dict[str, str], *, is_excluded: bool
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The state and the waiting texts for the next piece, without the name of an excluded folder
+    (R10): that the session was in one is kept, or a line that names none would come out later."""
+
+    def is_out(folder: str | None) -> bool:
+        return config.excludes(cwd=folder, path=None, session=None)
+
+    if is_excluded and fold.folder is None:
+        return {}, {}  # so it was guessed; a later line will tell
+    if is_excluded and is_out(fold.cwd):
+        return {"fold": {"folder": EXCLUDED, "cwd": EXCLUDED}}, {}
     state = fold.state()
-    if config.excludes(cwd=fold.cwd, path=None, session=None):
-        state["cwd"] = None  # the name of an excluded folder is not kept either (R10)
-    return state
-
-
-def _waiting_of(fold: Fold, config: Config) -> dict[str, str]:
-    if config.excludes(cwd=fold.cwd, path=None, session=None):
-        return {}
-    return {digest: strip_private(text) for digest, text in fold.waiting.items()}
+    state["folder"] = EXCLUDED if is_out(fold.folder) else state["folder"]
+    state["cwd"] = EXCLUDED if is_out(fold.cwd) else state["cwd"]
+    waiting = {digest: strip_private(text) for digest, text in fold.waiting.items()}
+    return {"fold": state, "filing": ends}, waiting

@@ -238,9 +238,10 @@ class Daemon:
 
     def _read_one(self, path: str, pieces: int, *, is_cold: bool) -> bool:
         """Read on in a file; True where there is more."""
-        is_cold = is_cold and self._is_still(path)
+        is_cold, grew = is_cold and self._is_still(path), False
         for _ in range(pieces):
             outcome = self._capture.read(path, cold=is_cold, reread=is_cold)
+            grew = grew or outcome.bytes_read > 0
             if not outcome.more or self._stopping:
                 break
         else:
@@ -249,7 +250,7 @@ class Daemon:
         now = self._disk.monotonic()
         if not outcome.unfinished:
             self._work.warm.pop(path, None)
-        elif self._work.warm.get(path, now) <= now:  # a scan in between must not put it off
+        elif grew or self._work.warm.get(path, now) <= now:  # a mere look must not put it off
             self._work.warm[path] = now + COLD_SECONDS
         return outcome.more
 

@@ -41,24 +41,38 @@ class Reading:
         fold = form.fold(PurePath(checkpoint.path), state, dict(checkpoint.waiting))
         return cls(checkpoint, expected, form, fold)
 
-    def add(self, piece: Piece) -> None:
-        """Fold the lines of a piece."""
-        for at, line in piece.lines:
+    def add(self, piece: Piece, config: Config) -> None:
+        """Fold the lines of a piece; of a file that is left out as a whole they are counted."""
+        for number, (at, line) in enumerate(piece.lines):
+            rule = self.fold.left_out_as
+            if rule and self.fold.folder is not None and not config.keeps(rule):
+                self.tallies[rule] += len(piece.lines) - number
+                break
             parsed = read_line(line, at)
             self.bad += [(bad.offset, bad.length, bad.reason) for bad in parsed.bad]
             if parsed.strays:
                 self.tallies["not an object"] += parsed.strays
             for offset, record in parsed.objects:
                 self.records += 1
-                self.messages += self.fold.step(record, offset)
+                self._step(record, offset, config)
         self.bad += [(at, length, "line too long") for at, length in piece.too_long]
 
-    def add_document(self, records: list[dict[str, Any]]) -> None:
+    def add_document(self, records: list[dict[str, Any]], config: Config) -> None:
         """Fold a file that is one JSON value: its records have their number for an offset."""
         for number, record in enumerate(records):
-            self.messages += self.fold.step(record, number)
+            self._step(record, number, config)
         self.records = len(records)
         self.cold_messages = self.fold.finish()
+
+    def _step(self, record: dict[str, Any], offset: int, config: Config) -> None:
+        """Fold one record. A text that was typed in an excluded folder must not wait: it would be
+        told of when the session is elsewhere (R10)."""
+        fold = self.fold
+        before = set(fold.waiting) if fold.folder is not None else set()
+        self.messages += fold.step(record, offset)
+        if config.exclude and config.excludes(cwd=fold.cwd, path=None, session=None):
+            for digest in fold.waiting.keys() - before:
+                del fold.waiting[digest]
 
     def finish(self, piece: Piece, config: Config) -> None:
         """Add what a cold file holds beyond its last newline, and what nothing has ended.

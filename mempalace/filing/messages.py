@@ -109,10 +109,8 @@ class Filing:
         cwd = message.cwd or origin.cwd
         if config.excludes(cwd=cwd, path=origin.path, session=message.session):
             return "excluded"
-        if message.rule:
-            asked = {"subagent": config.subagents, "thinking": config.thinking}
-            if not message.text or not asked.get(message.rule, config.noise):
-                return message.rule
+        if message.rule and not (message.text and config.keeps(message.rule)):
+            return message.rule
         if exchanges.is_tombstoned(self._db, message.keys):
             return "forgotten"
         return ""
@@ -227,7 +225,10 @@ class Filing:
         if message.role is Role.SUPERSEDED and known.role is Role.ASSISTANT:
             exchanges.set_role(self._db, known.n, Role.ALTERNATE)
         if message.role is Role.RETRACTED and known.role is Role.HUMAN:
-            self._retire(known.exchange, self._open, "taken back by its author")
+            to = self._open
+            if to == known.exchange:
+                to = exchanges.prompt_before(self._db, *exchanges.place_of(self._db, to))
+            self._retire(known.exchange, to, "taken back by its author")
 
     def _find(self, message: Message) -> Known | None:
         """The record of these keys; two prompts that turn out to be one become one."""

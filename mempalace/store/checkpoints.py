@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from mempalace.config import EXCLUDED
 from mempalace.model import Checkpoint, Fingerprint
 
 _COLUMNS = (
@@ -20,7 +22,7 @@ _COLUMNS = (
 )
 
 
-HIDDEN = "excluded:"
+HIDDEN = EXCLUDED
 
 
 def hidden(path: str) -> str:
@@ -35,11 +37,11 @@ def load(db: sqlite3.Connection, path: str) -> Checkpoint | None:
         " ORDER BY path = ? DESC LIMIT 1",
         (path, hidden(path), path),
     ).fetchone()
-    return None if row is None else _checkpoint(db, row)
+    return None if row is None else replace(_checkpoint(db, row), path=path)
 
 
 def load_by_inode(db: sqlite3.Connection, device: int, inode: int) -> list[Checkpoint]:
-    """Every file once seen at this inode: one of them may have moved here."""
+    """Every file once seen at this inode, as its row names it: one may have moved here."""
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM files WHERE inode = ? AND device = ? AND source <> ''",  # noqa: S608 - constants
         (inode, device),
@@ -54,7 +56,7 @@ def _checkpoint(db: sqlite3.Connection, row: tuple[Any, ...]) -> Checkpoint:
     texts = db.execute("SELECT digest, text FROM waiting WHERE file = ?", (n,))
     return Checkpoint(
         n, path, source, generation, content, offset, tail, size, mtime_ns, proof,
-        state, parser, settings, bool(rereading), dict(texts.fetchall()),
+        state, parser, settings, bool(rereading), dict(texts.fetchall()), path.startswith(HIDDEN),
     )  # fmt: skip
 
 
@@ -74,12 +76,13 @@ def rename(db: sqlite3.Connection, file: int, path: str) -> None:
 def save(db: sqlite3.Connection, checkpoint: Checkpoint) -> None:
     """Store every field of the checkpoint, its waiting texts included."""
     c, f = checkpoint, checkpoint.fingerprint
+    name = hidden(c.path) if c.is_hidden else c.path
     db.execute(
         "UPDATE files SET path=?, source=?, generation=?, content=?, offset=?, tail=?, size=?,"
         " mtime_ns=?, device=?, inode=?, prefix_length=?, prefix=?, edge=?, crc=?, state=?,"
         " parser=?, settings=?, rereading=?, gone_at=NULL, failures=0, failure=NULL WHERE n=?",
         (
-            c.path, c.source, c.generation, c.content, c.offset, c.tail, c.size, c.mtime_ns,
+            name, c.source, c.generation, c.content, c.offset, c.tail, c.size, c.mtime_ns,
             f.device, f.inode, f.prefix_length, f.prefix, f.edge, f.crc, c.state,
             c.parser, c.settings, c.rereading, c.file,
         ),

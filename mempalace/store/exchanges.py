@@ -290,6 +290,12 @@ def create_beside(db: sqlite3.Connection, exchange: int, exchange_id: str) -> in
     return cursor.lastrowid
 
 
+def any_of_file(db: sqlite3.Connection, file: int) -> bool:
+    """Were any words of this file stored?"""
+    row = db.execute("SELECT 1 FROM exchanges WHERE file = ? LIMIT 1", (file,)).fetchone()
+    return row is not None
+
+
 def id_of(db: sqlite3.Connection, exchange: int) -> str:
     return str(db.execute("SELECT id FROM exchanges WHERE n = ?", (exchange,)).fetchone()[0])
 
@@ -300,6 +306,14 @@ def numbered(db: sqlite3.Connection, exchange_id: str) -> int | None:
         "SELECT n FROM exchanges WHERE id = ? AND retired IS NULL", (exchange_id,)
     ).fetchone()
     return None if row is None else int(row[0])
+
+
+def place_of(db: sqlite3.Connection, exchange: int) -> tuple[int, int, int]:
+    """(file, content, offset) of its first sighting."""
+    row: tuple[int, int, int] = db.execute(
+        "SELECT file, content, offset FROM exchanges WHERE n = ?", (exchange,)
+    ).fetchone()
+    return row
 
 
 def is_headless(db: sqlite3.Connection, exchange: int) -> bool:

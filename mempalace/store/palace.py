@@ -84,6 +84,7 @@ class Palace:
         with _explained(path):
             _migrate(db)
             if os.path.exists(path):
+                read_only(path).close()  # raises where it is no palace of this version
                 db.execute("ATTACH ? AS real", (read_only_uri(path),))
                 db.execute("BEGIN")
                 for table in _WITHOUT_WORDS:

@@ -20,8 +20,11 @@ from mempalace.ids import digest, record_key
 from mempalace.transcripts.claude_blocks import Block
 
 _SOURCE = "claude-code"
+# In the state (R5): at most about 30 KiB of its 64.
 _MESSAGES_KEPT = 6  # messages that may still grow: parallel tool calls interleave at most a few
-_LINES_KEPT = 40  # lines of one message in the state; 14 is the most that was seen
+_PARTS_KEPT = (
+    160  # blocks of all these messages; 14 lines of one message are the most that was seen
+)
 _RECENT_KEPT = 40  # texts that a later line may supersede
 
 
@@ -77,8 +80,6 @@ class Answers:
         """For each block its key, and the key of the shorter text that it replaces, if any."""
         lines = self._open.pop(native, [])
         self._open[native] = lines  # the youngest last
-        while len(self._open) > _MESSAGES_KEPT:
-            del self._open[next(iter(self._open))]
         fresh = [_Part(b.type, _digest(b), len(b.text), "") for b in blocks]
         before = _snapshot_of(lines, uuid, parent or "", fresh, blocks)
         if before is not None:
@@ -96,9 +97,22 @@ class Answers:
             if part.type == "text" and uuid:
                 self._recent.append([uuid, part.key])
         del self._recent[:-_RECENT_KEPT]
-        lines.append(_Line(uuid, parent or "", fresh))
-        del lines[:-_LINES_KEPT]
+        lines.append(_Line(uuid, parent or "", fresh[:_PARTS_KEPT]))
+        self._trim()
         return result
+
+    def _trim(self) -> None:
+        """Forget the oldest lines of the oldest messages."""
+        kept = sum(len(line.parts) for lines in self._open.values() for line in lines)
+        while len(self._open) > _MESSAGES_KEPT or kept > _PARTS_KEPT:
+            oldest = next(iter(self._open))
+            lines = self._open[oldest]
+            if len(self._open) == 1 and len(lines) == 1:
+                return
+            gone = [lines.pop(0)] if len(self._open) <= _MESSAGES_KEPT else lines
+            kept -= sum(len(line.parts) for line in gone)
+            if not lines or gone is lines:
+                del self._open[oldest]
 
     def superseded(self, uuids: list[Any]) -> list[bytes]:
         """Keys of the recent texts that a line says it replaces (`supersedesUuids`)."""

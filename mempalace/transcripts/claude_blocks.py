@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from mempalace.ids import digest
+from mempalace.transcripts.base import what_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Block:
     text: str
     id: str = ""  # of the call, for calls and results
     name: str = ""  # of the tool, for calls
+    runs: str = ""  # what the call runs: the tool, or `mempalace` where it is a command of ours
     raw: str = ""  # for images and documents: MD5 of what was dropped
 
 
@@ -68,8 +70,9 @@ def _block(item: dict[str, Any]) -> Block:
         return Block("thinking", text_at(item, "thinking") or "")
     if kind == "tool_use" or kind.endswith("_tool_use"):
         name = text_at(item, "name") or "tool"
-        call = f"{name} {_compact(item.get('input', {}))}"
-        return Block("call", call, id=text_at(item, "id") or "", name=name)
+        given = _compact(item.get("input", {}))
+        own_id, runs = text_at(item, "id") or "", what_runs(name, given)
+        return Block("call", f"{name} {given}", id=own_id, name=name, runs=runs)
     if kind == "tool_result" or kind.endswith("_tool_result"):
         return Block("tool_result", _result(item), id=text_at(item, "tool_use_id") or "")
     if kind in ("image", "document"):

@@ -36,7 +36,7 @@ SOURCE = "claude-code"
 VERSION = 1
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_CALLS_KEPT = 300  # open calls in the state: at most 300 x ~100 bytes of the 64 KiB (R5)
+_CALLS_KEPT = 150  # open calls in the state: about 120 bytes each of its 64 KiB (R5)
 
 
 class ClaudeCode:
@@ -59,6 +59,7 @@ class ClaudeFold:
     def __init__(self, path: PurePath, state: dict[str, Any], waiting: dict[str, str]) -> None:
         self._stem = path.stem
         self._is_subagent = is_subagents(path)
+        self.left_out_as = "subagent" if self._is_subagent else ""
         named = path.stem if _UUID.fullmatch(path.stem) else None
         self.session: str | None = state.get("session", named)
         self.folder: str | None = state.get("folder")
@@ -337,7 +338,7 @@ class ClaudeFold:
             )
         if kind == "call":
             if block.id:
-                self._calls[block.id] = [key.hex(), block.name]
+                self._calls[block.id] = [key.hex(), block.runs[:60]]
                 while len(self._calls) > _CALLS_KEPT:
                     del self._calls[next(iter(self._calls))]
             return self._message(
@@ -348,7 +349,7 @@ class ClaudeFold:
                 offset,
                 kind=block.name,
                 rule=rule,
-                call_name=block.name,
+                call_name=block.runs,
             )
         if kind == "tool_result":  # a tool that the server ran: web search and the like
             call_key, name = self._calls.pop(block.id, ("", ""))

@@ -18,8 +18,8 @@ from typing import Any
 from mempalace.ids import digest
 from mempalace.transcripts.claude_text import Words
 
-_ENTRIES_KEPT = 100  # in the state (R5); nobody has that many prompts waiting
-_MIRRORS_KEPT = 50
+_ENTRIES_KEPT = 40  # in the state (R5); nobody has that many prompts waiting
+_MIRRORS_KEPT = 20
 _PASTED = re.compile(r"\[Pasted text #\d+(?: \+\d+ lines)?\]")
 
 Found = tuple[Words, list[bytes], int | None, int]

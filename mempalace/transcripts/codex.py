@@ -18,7 +18,7 @@ import orjson
 
 from mempalace.ids import digest, record_key
 from mempalace.model import Message, Role
-from mempalace.transcripts.base import instant
+from mempalace.transcripts.base import instant, what_runs
 from mempalace.transcripts.codex_text import answers_in, folder_in, human_words
 
 SOURCE = "codex"
@@ -107,7 +107,13 @@ class CodexFold:
         """The session whose turns are being read: a fork's parent while its copy lasts."""
         return self._parents[0] if self._is_copy and self._parents else self._own
 
+    @property
+    def left_out_as(self) -> str:
+        """The words of a sub-agent's thread are the main agent's."""
+        return "subagent" if self._is_agent else ""
+
     def finish(self) -> list[Message]:
+        """Nothing waits: what was typed meanwhile is a turn of its own."""
         return []
 
     def step(self, record: dict[str, Any], offset: int) -> list[Message]:
@@ -319,14 +325,14 @@ class CodexFold:
         call_id = _text(body, "call_id") or _text(body, "id") or ""
         mark = digest(text)
         key = record_key(SOURCE, call_id, mark) if call_id else self._key("call", mark)
+        runs = what_runs(name, given)
         if call_id:
-            self._calls[call_id] = [key.hex(), name[:80]]
+            self._calls[call_id] = [key.hex(), runs[:60]]
             while len(self._calls) > _CALLS_KEPT:
                 del self._calls[next(iter(self._calls))]
         self._forget_mirrors("human")
         rule = "subagent" if self._is_agent else ""
-        name = "mempalace" if _is_own_command(given) else name
-        return self._kept(Role.CALL, text, [key], offset, kind=name, rule=rule, call_name=name)
+        return self._kept(Role.CALL, text, [key], offset, kind=name, rule=rule, call_name=runs)
 
     def _result(self, body: dict[str, Any], offset: int) -> list[Message]:
         text = _output(body)
@@ -473,10 +479,6 @@ def _output(body: dict[str, Any]) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else orjson.dumps(value, default=str).decode()
-
-
-def _is_own_command(given: str) -> bool:
-    return re.search(r'"(?:cmd|command)":\s*(?:\[\s*)?"(?:\S*/)?mempalace\b', given) is not None
 
 
 def _contains(text: str, mark: str, length: int) -> bool:

@@ -15,10 +15,11 @@ from typing import Any
 CWD = "/home/ada/shop"
 KEPT = 2000  # characters of a call and of a result, `mining.tool_chars`
 _BEGIN = datetime(2026, 3, 1, 9, tzinfo=UTC)
-_WORDS = (
+_SOME = (
     "why is the basket empty after login cookie expired session тест 設定を確認する a\u2028b "
     'retry😀 \\n\\t "quoted" {"type":"user"} naïve <b>tag</b> end.'
-).split(" ")
+)
+_WORDS = _SOME.split(" ")
 
 Record = tuple[str, str, int]  # role, text, microseconds since 1970
 

@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import psutil
+
 from mempalace.errors import NotThereYet
 from mempalace.model import Role
 from mempalace.store import exchanges
@@ -62,6 +64,9 @@ class Program:
     @property
     def has_ended(self) -> bool:
         return self._process.poll() is not None
+
+    def has_open(self, path: Path) -> bool:
+        return str(path) in {one.path for one in psutil.Process(self._process.pid).open_files()}
 
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

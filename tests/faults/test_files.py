@@ -8,13 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from mempalace.transcripts.claude_code import ClaudeFold
 from tests.capturing import Capturing
-from tests.faults.lines import CWD, Lines
+from tests.faults.lines import Lines
 from tests.faults.programs import HANG_SECONDS, prompts, run
 from watcher.capture import Result
 from watcher.disk import Disk
@@ -73,7 +74,7 @@ class TestIdentity:
     """
 
     @pytest.fixture
-    def start(self, file: Path, said: Lines, palace_home: Path) -> Capturing:
+    def start(self, file: Path, said: Lines, palace_home: Path) -> Iterator[Capturing]:
         file.write_bytes(said.prompt("one") + said.prompt("two"))
         with Capturing(palace_home) as captured:
             captured.read_ok(file)
@@ -391,8 +392,8 @@ class TestBounded:
         long = said.line("user", message={"role": "user", "content": [image, text]})
         long = long[:-1] + b" " * (size - len(long) + 1) + b"\n"
         file.write_bytes(said.prompt("before") + long + said.prompt("after"))
-        small = peak_of_once({**os.environ, "MEMPALACE_HOME": str(palace_home.parent / "none")}, [])
-        peak = peak_of_once(dict(os.environ), [])
+        small = peak_of_nothing(palace_home)
+        peak = peak_of_once(palace_home)
         assert prompts(palace_home) == sorted(stored)
         with Capturing(palace_home) as captured:
             bad = captured.palace.db.execute("SELECT length, reason FROM quarantine").fetchall()
@@ -406,8 +407,8 @@ class TestBounded:
     def test_a_large_file_of_short_lines_costs_bounded_memory(self, file, said, palace_home):
         file.write_bytes(said.prompt("one"))
         append(file, *[said.line("system", content="y" * (64 * KIB))] * 1500)  # 94 MiB
-        small = peak_of_once({**os.environ, "MEMPALACE_HOME": str(palace_home.parent / "none")}, [])
-        assert peak_of_once(dict(os.environ), []) - small < 48 * MIB
+        small = peak_of_nothing(palace_home)
+        assert peak_of_once(palace_home) - small < 48 * MIB
         assert prompts(palace_home) == ["one"]
 
 
@@ -415,13 +416,20 @@ _PEAK = """
 import resource, sys
 from mempalace.__main__ import main
 code = main(["watch", "--once"])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(peak if sys.platform == "darwin" else peak * 1024)
 sys.exit(code)
 """
 
 
-def peak_of_once(env: dict[str, str], _: list[str]) -> int:
+def peak_of_nothing(palace_home: Path) -> int:
+    """The same where there is nothing to read."""
+    return peak_of_once(palace_home.with_name("none"), CLAUDE_CONFIG_DIR=str(palace_home / "none"))
+
+
+def peak_of_once(palace_home: Path, **more: str) -> int:
     """Peak resident bytes of one `watch --once`."""
+    env = {**os.environ, "MEMPALACE_HOME": str(palace_home), **more}
     done = subprocess.run(
         [sys.executable, "-P", "-c", _PEAK],
         env=env, capture_output=True, text=True, timeout=HANG_SECONDS, check=True,
@@ -575,7 +583,7 @@ class TestTrouble:
         class Vanishing(Disk):
             def open(self, path: str) -> int:
                 descriptor = super().open(path)
-                os.unlink(path)
+                Path(path).unlink()
                 return descriptor
 
         with Capturing(palace_home, disk=Vanishing()) as captured:
@@ -601,9 +609,31 @@ class TestTrouble:
             captured.check()
             assert captured.prompts() == ["one", "two", "three"]
 
+    # A fault of ours ends with the file that it meets, and tells nothing of what stands there.
+    def test_a_file_that_trips_the_reader_is_named_and_the_others_are_stored(
+        self, file, said, folder, palace_home, monkeypatch
+    ):
+        other = Lines(2)
+        good = folder / f"{other.session}.jsonl"
+        good.write_bytes(other.prompt("one"))
+        file.write_bytes(said.prompt("one more") + said.prompt("the fatal word"))
+        step = ClaudeFold.step
 
-def test_the_folder_of_the_lines_is_the_folder_of_the_sessions(file, said, palace_home):
-    file.write_bytes(said.prompt("one"))
-    with Capturing(palace_home) as captured:
-        captured.read_ok(file)
-        assert [row["cwd"] for row in captured.rows()] == [CWD]
+        def trip(fold, record, offset):
+            if "fatal" in str(record):
+                raise KeyError(str(record))
+            return step(fold, record, offset)
+
+        monkeypatch.setattr(ClaudeFold, "step", trip)
+        with Capturing(palace_home) as captured:
+            (outcome,) = captured.read(file)
+            captured.read_ok(good)
+            assert outcome.result is Result.FAILED
+            assert "KeyError" in outcome.reason
+            assert "fatal" not in outcome.reason
+            assert captured.prompts() == ["one"]
+            failure = "SELECT failure FROM files WHERE failures"
+            assert captured.palace.db.execute(failure).fetchall() == [(outcome.reason,)]
+            monkeypatch.setattr(ClaudeFold, "step", step)
+            captured.read_ok(file)
+            assert sorted(captured.prompts()) == ["one", "one more", "the fatal word"]

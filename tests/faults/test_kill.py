@@ -17,8 +17,10 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from mempalace.config import Config
 from tests.capturing import Capturing
 from tests.faults.lines import Lines, Record, Story
+from tests.faults.programs import Program as Daemon
 from tests.faults.programs import (
     accounted,
     prompts,
@@ -27,9 +29,10 @@ from tests.faults.programs import (
     until,
     watching,
 )
-from tests.faults.programs import Program as Daemon
+from watcher.daemon import Daemon as Watcher
 
 FILES = 5
+HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 SEED = int(os.environ.get("MEMPALACE_TEST_SEED", "20260301"))
 
 
@@ -200,6 +203,46 @@ class TestSignals:
             daemon.send(number)
             assert daemon.wait() == 0
         assert "Traceback" not in daemon.output()
+
+    # The wake-up of a signal is one byte in a pipe: whoever reads it must look at the flag.
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+    def test_a_signal_that_comes_while_lines_settle_is_not_slept_over(
+        self, home, palace_home, number
+    ):
+        before = [(one, signal.getsignal(one)) for one in HANDLED]
+        daemon = Watcher()
+        seen: list[float] = []
+        wait = daemon._dirty.wait
+
+        def waiting(seconds: float) -> None:
+            if seconds < 0.1:  # lines settle
+                os.kill(os.getpid(), number)
+            else:
+                seen.append(seconds)
+                if len(seen) == 1:
+                    daemon._dirty.add(str(home / "a.jsonl"))  # lines come: it is awake again
+                else:
+                    os.kill(os.getpid(), signal.SIGTERM)
+            wait(min(seconds, 0.1))
+
+        daemon._dirty.wait = waiting  # type: ignore[method-assign]
+        loads: list[int] = []
+        load = daemon._load
+
+        def loading() -> Config:
+            loads.append(len(seen))
+            return load()
+
+        daemon._load = loading
+        try:
+            daemon.run()
+        finally:
+            for one, handler in before:
+                signal.signal(one, handler)
+        if number == signal.SIGTERM:
+            assert len(seen) == 1  # it left and did not wait again
+        else:
+            assert loads == [1]  # it read the configuration and did not wait first
 
 
 class TestReload:

@@ -19,6 +19,8 @@ from tests.capturing import Capturing
 from tests.faults.lines import Lines
 from tests.faults.programs import prompts, run, until, watching
 from tests.faults.test_files import Failing
+from watcher.roots import transcripts_in
+from watcher.scan import unread
 
 SECRET = "zqxsecret"
 FOLDER = "zqxfolder"
@@ -331,6 +333,51 @@ class TestExcluded:
             assert captured.rows() == []
             assert found(palace_home, SECRET, FOLDER) == []
             assert captured.palace.db.execute("SELECT COUNT(*) FROM files").fetchone() == (1,)
+
+    # The next line of an excluded session may be one that names no folder.
+    @pytest.mark.parametrize("cold", [False, True])
+    def test_a_line_without_a_folder_behind_an_excluded_one_stays_out(
+        self, folder, palace_home, cold
+    ):
+        excluding(palace_home, EXCLUDED)
+        said = Lines(2, cwd=EXCLUDED)
+        path = write(folder, said, said.prompt(SECRET))
+        said.cwd = None
+        lines = [said.queue("enqueue", SECRET), said.attachment(SECRET), said.prompt(SECRET)]
+        with Capturing(palace_home) as captured:
+            captured.read(path)
+            for line in lines:
+                write(folder, said, line)
+                captured.read(path, cold=cold)
+            assert captured.rows() == []
+        assert found(palace_home, SECRET, FOLDER) == []
+
+    # R8: a file that stays out is read once, however often it grows.
+    def test_an_excluded_file_that_grows_is_read_on_and_is_not_unread(self, folder, palace_home):
+        excluding(palace_home, EXCLUDED)
+        said = Lines(2, cwd=EXCLUDED)
+        with Capturing(palace_home) as captured:
+            for _ in range(3):
+                line = said.prompt(SECRET)
+                path = write(folder, said, line)
+                assert [o.bytes_read for o in captured.read(path)] == [len(line)]
+            here = list(transcripts_in(str(folder), list[OSError]().append))
+            behind = unread(captured.palace, captured.config, here, below=[str(folder)], now=0)
+            assert (behind.files, behind.bytes) == ([], 0)
+
+    def test_a_session_whose_exclusion_is_lifted_is_stored_under_its_own_names(
+        self, folder, palace_home
+    ):
+        said = Lines(2, cwd=EXCLUDED)
+        path = write(folder, said, said.prompt("one"), said.answer("two"))
+        with Capturing(palace_home, exclude=(EXCLUDED,)) as captured:
+            captured.read(path)
+            assert captured.rows() == []
+        with Capturing(palace_home) as captured:
+            captured.read(path, reread=True)
+            (row,) = captured.rows()
+            assert row["session"] == said.session
+            assert row["sightings"] == [(path.name, 0)]
 
     # What is read of it is never its words, but its name would tell as well.
     def test_the_name_of_an_excluded_folder_is_not_kept_for_what_stands_beside_its_sessions(

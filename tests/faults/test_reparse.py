@@ -50,7 +50,9 @@ class Stripping(NewerFold):
 class Doubting(NewerFold):
     def change(self, message: Message) -> Message:
         if message.role is Role.HUMAN and message.text.startswith(NOISE):
-            return replace(message, role=Role.NOISE, rule="automatic", keys=(b"noise" + b"\0" * 11,))
+            return replace(
+                message, role=Role.NOISE, rule="automatic", keys=(b"noise" + b"\0" * 11,)
+            )
         return message
 
 
@@ -198,9 +200,7 @@ class TestParser:
             assert ("ASSISTANT", "one") in captured.words()
 
     # A prompt that was queued is told of long after the place where it was typed.
-    def test_a_newer_parser_that_learnt_nothing_changes_no_row(
-        self, file, palace_home, upgrade
-    ):
+    def test_a_newer_parser_that_learnt_nothing_changes_no_row(self, file, palace_home, upgrade):
         story = Story(1, 5)
         write(file, [line for _ in range(40) for line in story.turn()])
 

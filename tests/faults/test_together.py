@@ -24,6 +24,8 @@ from tests.faults.programs import (
     until,
     watching,
 )
+from watcher.capture import Result
+from watcher.disk import Disk, Look
 
 SEED = int(os.environ.get("MEMPALACE_TEST_SEED", "20260301"))
 
@@ -99,13 +101,9 @@ class Searching:
 
 
 def rows(home: Path) -> list[dict[str, object]]:
-    """All but how a prompt was given: a look in the middle knows less of that (test_reparse)."""
     with Capturing(home) as captured:
         captured.check()
-        found = captured.rows()
-    for row in found:
-        row["records"] = [(role, *rest) for role, _, *rest in row["records"]]
-    return found
+        return captured.rows()
 
 
 class TestTogether:
@@ -153,6 +151,39 @@ class TestTogether:
             ]
             assert [one.wait() for one in racing] == [0, 0, 0, 0], [r.output() for r in racing]
         assert stored(palace_home) == {s.lines.session: s.truth() for s in stories}
+
+    # R5: whoever was overtaken throws its work away, what it would have counted included.
+    def test_a_reader_that_another_one_overtakes_throws_its_work_away(
+        self, home, palace_home, project
+    ):
+        story = Story(1, SEED)
+        path = project / f"{story.lines.session}.jsonl"
+        path.write_bytes(story.lines.line("system") + b"".join(story.turn()))
+        other = Capturing(palace_home)
+
+        class Overtaken(Disk):
+            """Between the look and the commit of this reader the other one reads."""
+
+            looks = 0
+
+            def look_at(self, descriptor: int) -> Look:
+                self.looks += 1
+                if self.looks % 2 == 0:
+                    other.read_ok(path)
+                return super().look_at(descriptor)
+
+        with other, Capturing(palace_home, disk=Overtaken()) as captured:
+            for _ in range(3):
+                once = captured.capture.read(str(path), cold=True)
+                assert (once.result, once.more) == (Result.OVERTAKEN, True)
+                assert once.filed.drawers == 0
+                with path.open("ab") as stream:
+                    stream.write(story.lines.line("system") + b"".join(story.turn()))
+            other.read_ok(path)
+            captured.check()
+            tallies = "SELECT count FROM tallies WHERE rule = 'system'"
+            assert captured.palace.db.execute(tallies).fetchall() == [(4,)]
+        assert stored(palace_home) == {story.lines.session: story.truth()}
 
     # R1: a second backfill finds nothing to do, and says so.
     def test_a_second_backfill_changes_no_row(self, home, palace_home, project):

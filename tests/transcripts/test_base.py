@@ -1,10 +1,12 @@
 """Times: every form in which a transcript gives one."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mempalace.transcripts.base import instant
+from mempalace.transcripts.base import instant, what_runs
 
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z
 
@@ -55,3 +57,28 @@ class TestInstant:
     def test_no_value_raises_or_leaves_the_64_bits_of_a_column(self, value):
         found = instant(value)
         assert found is None or abs(found) < 2**63
+
+
+class TestWhatACallRuns:
+    """R11: docs/formats/claude-code.md, "Echoes"."""
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "mempalace search x",
+            "mempalace",
+            "cd /shop && mempalace status",
+            "make; .venv/bin/mempalace wake-up",
+            "uvx mempalace search x",
+            "python -P -m mempalace export",
+        ],
+    )
+    def test_a_command_of_ours_is_known_as_ours(self, command):
+        assert what_runs("Bash", json.dumps({"command": command})) == "mempalace"
+
+    @pytest.mark.parametrize(
+        "command",
+        ["ls mempalace", "grep -rn mempalace .", "cd mempalace && ls", "cat mempalace.md"],
+    )
+    def test_a_command_that_only_names_us_is_not(self, command):
+        assert what_runs("Bash", json.dumps({"command": command})) == "Bash"

@@ -331,3 +331,29 @@ class TestAnyValues:
             capturing.read_ok(session.write(tmp_path))
             assert capturing.prompts() == ["go"]
             capturing.check()
+
+
+class TestTheState:
+    def test_it_stays_small_whatever_the_file_holds(self):
+        """R5: at most 64 KiB, and never a text."""
+        session = Session()
+        for number in range(300):
+            session.queue("enqueue", f"a prompt that waits, number {number} " * 5)
+        for message in range(12):
+            for step in range(40):
+                blocks = [
+                    {"type": "text", "text": f"answer {message} {step}"},
+                    {
+                        "type": "tool_use", "id": f"toolu_{message}_{step}_{'x' * 30}",
+                        "name": "mcp__a_server_with_a_long_name__a_tool_with_a_long_name",
+                        "input": {"step": step},
+                    },
+                ]  # fmt: skip
+                session.answer(blocks, message=f"msg_{message:024d}")
+        reader = ClaudeCode().fold(PurePath(f"{MAIN}.jsonl"), {}, {})
+        largest = 0
+        for offset, record in enumerate(session.records):
+            reader.step(record, offset)
+            largest = max(largest, len(json.dumps(reader.state())))
+        assert largest <= 64 * 1024
+        assert "prompt that waits" not in json.dumps(reader.state())

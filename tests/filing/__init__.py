@@ -1,0 +1,1 @@
+"""Filing: where a record belongs, and what of it is kept."""
