@@ -203,6 +203,10 @@ def _from_file(file: Path) -> dict[str, Any]:
         data = file.read_bytes()
     except FileNotFoundError:
         return {}
+    except NotADirectoryError as error:
+        raise BadConfig(
+            f"{os.path.dirname(file)} is no folder", "choose another home with MEMPALACE_HOME"
+        ) from error
     except OSError as error:
         raise BadConfig(
             f"cannot read {file}: {error.strerror}", "it must be a file that you may read"

@@ -357,7 +357,7 @@ def prompts_read_by_older(
         "SELECT s.offset, r.exchange FROM sightings s JOIN records r ON r.n = s.record"
         " JOIN exchanges e ON e.n = r.exchange"
         " WHERE s.file = ? AND s.offset >= ? AND s.offset < ? AND s.content = ?"
-        " AND r.role = ? AND r.kind <> 'steer' AND r.parser < ? AND e.retired IS NULL"
+        " AND r.role = ? AND r.kind NOT IN ('steer', 'bash') AND r.parser < ? AND e.retired IS NULL"
         " ORDER BY s.offset",
         (file, begin, end, content, Role.HUMAN, parser),
     )
