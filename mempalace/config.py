@@ -9,20 +9,19 @@ Called by: every program at its start; `mempalace config` and `mempalace init`.
 from __future__ import annotations
 
 import difflib
-import fnmatch
 import hashlib
 import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from mempalace import paths
 from mempalace.errors import BadConfig
+from mempalace.exclusion import is_excluded
 
 DEFAULT = "default"  # the source of a value that nobody set
 EXCLUDED = "excluded:"  # stands for the name of an excluded folder where one must be written (R10)
@@ -53,6 +52,13 @@ KEYS: tuple[Key, ...] = (
         "folders",
         ("~/.claude/projects", "~/.config/claude/projects"),
         "Folders with Claude Code's transcripts ($CLAUDE_CONFIG_DIR/projects where that is set).",
+    ),
+    Key(
+        "roots.codex",
+        "codex_roots",
+        "folders",
+        ("~/.codex/sessions", "~/.codex/archived_sessions"),
+        "Folders with Codex's rollouts (those below $CODEX_HOME where that is set).",
     ),
     Key(
         "exclude",
@@ -109,6 +115,7 @@ class Config:
 
     home: Path
     claude_code_roots: tuple[Path, ...]
+    codex_roots: tuple[Path, ...]
     exclude: tuple[str, ...]
     tool_chars: int
     subagents: bool
@@ -127,7 +134,7 @@ class Config:
         """
         if cwd == EXCLUDED:
             return True
-        return bool(self.exclude) and _is_excluded(self.exclude, cwd, path, session)
+        return bool(self.exclude) and is_excluded(self.exclude, cwd, path, session)
 
     def keeps(self, rule: str) -> bool:
         """Was it asked for to keep what this rule leaves out?"""
@@ -205,7 +212,7 @@ def _from_file(file: Path) -> dict[str, Any]:
         return {}
     except NotADirectoryError as error:
         raise BadConfig(
-            f"{os.path.dirname(file)} is no folder", "choose another home with MEMPALACE_HOME"
+            f"{Path(file).parent} is no folder", "choose another home with MEMPALACE_HOME"
         ) from error
     except OSError as error:
         raise BadConfig(
@@ -243,6 +250,9 @@ def _unknown(name: str, where: str) -> BadConfig:
 def _default(key: Key, env: Environment) -> Any:
     if key.name == "roots.claude-code" and (folder := env.get("CLAUDE_CONFIG_DIR")):
         return [str(Path(paths.expand(folder, env)).absolute() / "projects")]
+    if key.name == "roots.codex" and (folder := env.get("CODEX_HOME")):
+        home = Path(paths.expand(folder, env)).absolute()
+        return [str(home / "sessions"), str(home / "archived_sessions")]
     return key.default
 
 
@@ -356,51 +366,3 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, tuple):
         return [str(item) for item in value]
     return dict(value) if isinstance(value, Mapping) else value
-
-
-# --- exclusion --------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=64)
-def _compile(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
-    """One expression for whole values, and one for single components of them."""
-    whole: list[str] = []
-    single: list[str] = []
-    for pattern in patterns:
-        base = pattern.rstrip("/")
-        whole += [fnmatch.translate(base), fnmatch.translate(base + "/*")]
-        if base and "/" not in base:
-            single.append(fnmatch.translate(base))
-    return re.compile("|".join(whole)), re.compile("|".join(single)) if single else None
-
-
-@lru_cache(maxsize=64)
-def _encoded(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """For a folder that is known by Claude Code's encoding of it alone: `-home-me-shop`.
-
-    The encoding is lossy, so this is asked only where no record names the folder itself.
-    """
-    codes = [re.sub(r"[^A-Za-z0-9*?\[\]-]", "-", p.rstrip("/")) for p in patterns if "/" in p]
-    globs = [glob for code in codes for glob in (code, code + "-*")]
-    return re.compile("|".join(map(fnmatch.translate, globs)) or r"(?!)")
-
-
-# 16,384: all files of a large installation, so that a scan asks the expressions once a file
-@lru_cache(maxsize=16_384)
-def _is_excluded(
-    patterns: tuple[str, ...], cwd: str | None, path: str | None, session: str | None
-) -> bool:
-    whole, single = _compile(patterns)
-    values = {value for value in (cwd, path, session) if value}
-    if cwd and cwd.startswith("/"):
-        try:
-            values.add(os.path.realpath(cwd))
-        except ValueError:  # a transcript may name a folder that no file system can hold
-            pass
-    if any(whole.match(value.rstrip("/") or "/") for value in values):
-        return True
-    if cwd and cwd.startswith("-") and _encoded(patterns).match(cwd):
-        return True
-    if single is None:
-        return False
-    return any(single.match(part) for value in values for part in value.split("/") if part)

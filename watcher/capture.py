@@ -31,6 +31,8 @@ from mempalace.transcripts.base import Format
 from mempalace.transcripts.jsonl import BOM, read_line
 from watcher.commit import Overtaken, commit
 from watcher.disk import Disk, Look, NotAFile
+from watcher.lineage import Lineage
+from watcher.packed import SUFFIX
 from watcher.reading import Reading
 from watcher.tail import Plan, crc_of, fingerprint, plan, read_piece
 
@@ -83,6 +85,7 @@ class Capture:
         self._palace = palace
         self._config = config
         self._disk = disk
+        self._lineage = Lineage(disk)
         self._folder_of = folder_of  # a guess at the folder of a file that never names one
         self._current = config.current_settings()
         self._piece = PIECE // 4
@@ -99,6 +102,8 @@ class Capture:
             return Outcome(Result.FAILED, reason="its name is not UTF-8")  # no row can hold it
         try:
             self._disk.look(path)  # before it is opened: a FIFO stays closed
+            if path.endswith(SUFFIX) and self._has_plain_twin(path):
+                return Outcome(Result.NOTHING)  # Codex itself prefers the plain one
             descriptor = self._disk.open(path)
         except FileNotFoundError:
             return self._gone(path)
@@ -114,6 +119,13 @@ class Capture:
             return self._failed(path, error)
         finally:
             self._disk.close(descriptor)
+
+    def _has_plain_twin(self, path: str) -> bool:
+        try:
+            self._disk.look(_twin(path))
+        except OSError:
+            return False
+        return True
 
     # --- looking --------------------------------------------------------------------------------
 
@@ -138,38 +150,44 @@ class Capture:
             checkpoint = _from_the_start(checkpoint, self._settings(), new_content=False)
         elif step is Plan.NOTHING and not (cold and _waits(checkpoint, look)):
             return self._nothing_new(checkpoint, look)
-        reading = Reading.at(checkpoint, form, expected)
+        reading = Reading.at(checkpoint, form, expected, self._lineage.near(path))
         if state.get("document"):
             return self._read_document(reading, descriptor, look)
         return self._read_lines(reading, descriptor, look, cold=cold)
 
     def _nothing_new(self, checkpoint: Checkpoint, look: Look) -> Outcome:
-        if look.mtime_ns != checkpoint.mtime_ns:  # touched: that need not be proven again
+        proof = replace(checkpoint.fingerprint, device=look.device, inode=look.inode)
+        size = checkpoint.offset + checkpoint.tail if look.packed is None else look.packed
+        seen = replace(checkpoint, mtime_ns=look.mtime_ns, size=size, fingerprint=proof)
+        if seen != checkpoint:  # touched, copied, packed: that need not be proven again
             with self._palace.transaction() as db:
                 if checkpoints.position(db, checkpoint.file) == _position(checkpoint):
-                    checkpoints.save(db, replace(checkpoint, mtime_ns=look.mtime_ns))
+                    checkpoints.save(db, seen)
         return Outcome(Result.NOTHING, unfinished=_waits(checkpoint, look))
 
     def _moved(self, path: str, descriptor: int, look: Look) -> Checkpoint | None:
-        """The checkpoint of a file that was renamed or moved to `path`."""
+        """The checkpoint of a file that was renamed, moved, packed or unpacked to `path`."""
         with self._palace.reading() as db:
             known = checkpoints.load_by_inode(db, look.device, look.inode)
-        for checkpoint in known:
-            try:
-                still = self._disk.look(checkpoint.path)
-            except OSError:
-                still = None
-            if still and (still.device, still.inode) == (look.device, look.inode):
-                continue  # a hard link: the other name is followed already
-            if checkpoint.offset and plan(self._disk, descriptor, look, checkpoint) in (
-                Plan.NOTHING,
-                Plan.CONTINUE,
-            ):
-                name = checkpoints.hidden(path) if checkpoint.is_hidden else path
-                with self._palace.transaction() as db:
-                    checkpoints.rename(db, checkpoint.file, name)
-                    return checkpoints.load(db, path)
+            twin = checkpoints.load(db, _twin(path))
+        for checkpoint in known if twin is None else [*known, twin]:
+            if checkpoint.offset and not self._is_there(checkpoint):
+                step = plan(self._disk, descriptor, look, checkpoint)
+                if step is not Plan.REWRITTEN:
+                    name = checkpoints.hidden(path) if checkpoint.is_hidden else path
+                    with self._palace.transaction() as db:
+                        checkpoints.rename(db, checkpoint.file, name)
+                        return checkpoints.load(db, path)
         return None
+
+    def _is_there(self, checkpoint: Checkpoint) -> bool:
+        """Is the file still where it was read? Then the other name is a hard link."""
+        old = checkpoint.fingerprint
+        try:
+            look = self._disk.look(checkpoint.path)
+        except OSError:
+            return False
+        return (look.device, look.inode) == (old.device, old.inode)
 
     def _first_look(self, path: str, descriptor: int, look: Look, *, cold: bool) -> Outcome:
         if not look.size:
@@ -187,7 +205,7 @@ class Capture:
             0, path, form.source, 0, 0, 0, 0, 0, 0,
             Fingerprint(look.device, look.inode), "{}", form.version, self._settings(),
         )  # fmt: skip
-        reading = Reading.at(checkpoint, form, None)
+        reading = Reading.at(checkpoint, form, None, self._lineage.near(path))
         if is_document:
             return self._read_document(reading, descriptor, look)
         return self._read_lines(reading, descriptor, look, cold=cold)
@@ -257,7 +275,7 @@ class Capture:
             checkpoint,
             offset=end,
             tail=tail,
-            size=end + tail,
+            size=end + tail if look.packed is None else look.packed,
             mtime_ns=look.mtime_ns if after == look else look.mtime_ns - 1,
             fingerprint=fingerprint(self._disk, descriptor, look, end, crc, checkpoint.fingerprint),
             rereading=checkpoint.rereading and not piece.at_end,
@@ -282,7 +300,8 @@ class Capture:
         reading.add_document(records, self._config)
         crc = crc_of(self._disk, descriptor, look.size)
         done = replace(
-            reading.checkpoint, offset=look.size, tail=0, size=look.size, mtime_ns=look.mtime_ns,
+            reading.checkpoint, offset=look.size, tail=0, mtime_ns=look.mtime_ns,
+            size=look.size if look.packed is None else look.packed,
             fingerprint=fingerprint(self._disk, descriptor, look, look.size, crc, None),
             rereading=False, parser=reading.form.version,
         )  # fmt: skip
@@ -372,6 +391,11 @@ def _from_the_start(checkpoint: Checkpoint, settings: str, *, new_content: bool)
         checkpoint, generation=generation, content=content, offset=0, tail=0,
         fingerprint=empty, state="{}", waiting={}, settings=settings, rereading=not new_content,
     )  # fmt: skip
+
+
+def _twin(path: str) -> str:
+    """The name of the same rollout packed, or unpacked."""
+    return path.removesuffix(SUFFIX) if path.endswith(SUFFIX) else path + SUFFIX
 
 
 def _position(checkpoint: Checkpoint) -> tuple[int, int]:

@@ -10,18 +10,20 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from watcher.packed import SUFFIX, Packed
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What `stat` says of a regular file."""
+    """What `stat` says of a regular file; of an open compressed one, `size` is its content's."""
 
     device: int
     inode: int
     size: int
     mtime_ns: int
+    packed: int | None = None  # the bytes that a compressed file takes on disk
 
 
 class NotAFile(OSError):
@@ -31,27 +33,41 @@ class NotAFile(OSError):
 class Disk:
     """The real one. Tests subclass it to lose, to fail and to lie."""
 
+    def __init__(self) -> None:
+        self._packed: dict[int, Packed] = {}
+
     def look(self, path: str) -> Look:
         """Raises OSError where there is nothing, NotAFile where it is no regular file."""
         return _look(os.stat(path), path)
 
     def open(self, path: str) -> int:
         """A descriptor for reading; never blocks, not on a FIFO that took the file's place."""
-        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if path.endswith(SUFFIX):
+            try:
+                self._packed[descriptor] = Packed(descriptor)
+            except OSError:
+                os.close(descriptor)
+                raise
+        return descriptor
 
     def look_at(self, descriptor: int) -> Look:
-        return _look(os.fstat(descriptor), str(descriptor))
+        look = _look(os.fstat(descriptor), str(descriptor))
+        packed = self._packed.get(descriptor)
+        return look if packed is None else replace(look, size=packed.size, packed=look.size)
 
     def read(self, descriptor: int, length: int, offset: int) -> bytes:
         """At most `length` bytes from `offset`; fewer at the end of the file."""
-        return os.pread(descriptor, length, offset)
+        packed = self._packed.get(descriptor)
+        return (
+            os.pread(descriptor, length, offset) if packed is None else packed.read(length, offset)
+        )
 
     def close(self, descriptor: int) -> None:
+        packed = self._packed.pop(descriptor, None)
+        if packed is not None:
+            packed.close()
         os.close(descriptor)
-
-    def entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
-        with os.scandir(folder) as found:
-            yield from found
 
     def now(self) -> float:
         """Seconds since 1970, as the wall clock has it."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from mempalace.config import Config
 from mempalace.model import Checkpoint, Message
-from mempalace.transcripts.base import Fold, Format
+from mempalace.transcripts.base import Fold, Format, TurnsOf
 from mempalace.transcripts.jsonl import read_line
 from watcher.tail import Piece
 
@@ -29,6 +29,7 @@ class Reading:
     expected: tuple[int, int] | None  # where the stored checkpoint must still be; None: nowhere
     form: Format
     fold: Fold
+    turns_of: TurnsOf
     messages: list[Message] = field(default_factory=list)
     cold_messages: list[Message] = field(default_factory=list)
     bad: list[tuple[int, int, str]] = field(default_factory=list)  # (offset, length, reason)
@@ -36,10 +37,16 @@ class Reading:
     records: int = 0
 
     @classmethod
-    def at(cls, checkpoint: Checkpoint, form: Format, expected: tuple[int, int] | None) -> Reading:
+    def at(
+        cls,
+        checkpoint: Checkpoint,
+        form: Format,
+        expected: tuple[int, int] | None,
+        turns_of: TurnsOf,
+    ) -> Reading:
         state = json.loads(checkpoint.state).get("fold", {})
-        fold = form.fold(PurePath(checkpoint.path), state, dict(checkpoint.waiting))
-        return cls(checkpoint, expected, form, fold)
+        fold = form.fold(PurePath(checkpoint.path), state, dict(checkpoint.waiting), turns_of)
+        return cls(checkpoint, expected, form, fold, turns_of)
 
     def add(self, piece: Piece, config: Config) -> None:
         """Fold the lines of a piece; of a file that is left out as a whole they are counted."""
@@ -48,6 +55,9 @@ class Reading:
             if rule and self.fold.folder is not None and not config.keeps(rule):
                 self.tallies[rule] += len(piece.lines) - number
                 break
+            if skimmed := self.form.skims(line):
+                self.tallies[skimmed] += 1
+                continue
             parsed = read_line(line, at)
             self.bad += [(bad.offset, bad.length, bad.reason) for bad in parsed.bad]
             if parsed.strays:
@@ -82,7 +92,7 @@ class Reading:
         """
         state = json.loads(json.dumps(self.fold.state()))
         path = PurePath(self.checkpoint.path)
-        beyond = self.form.fold(path, state, dict(self.fold.waiting))
+        beyond = self.form.fold(path, state, dict(self.fold.waiting), self.turns_of)
         if piece.tail:
             parsed = read_line(piece.tail, piece.end)
             if not parsed.bad:

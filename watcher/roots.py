@@ -35,7 +35,7 @@ class Found:
 
 def roots(config: Config) -> tuple[str, ...]:
     """The folders to follow; they need not exist yet."""
-    return tuple(str(folder) for folder in config.claude_code_roots)
+    return tuple(str(folder) for folder in (*config.claude_code_roots, *config.codex_roots))
 
 
 def transcripts_in(root: str, on_error: Callable[[OSError], None]) -> Iterator[Found]:

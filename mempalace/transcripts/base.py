@@ -8,11 +8,20 @@ Called by: the format modules, the registry, filing.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, Protocol
 
 from mempalace.model import Message
+
+TurnsOf = Callable[[str], "frozenset[str] | None"]
+"""The turns of a session whose file is at hand, None where it is nowhere."""
+
+
+def no_relatives(_session: str) -> frozenset[str] | None:
+    """For a reader that looks at one file alone."""
+    return None
 
 
 class Fold(Protocol):
@@ -46,8 +55,18 @@ class Format(Protocol):
     source: str
     version: int
 
-    def fold(self, path: PurePath, state: dict[str, Any], waiting: dict[str, str]) -> Fold:
+    def fold(
+        self,
+        path: PurePath,
+        state: dict[str, Any],
+        waiting: dict[str, str],
+        turns_of: TurnsOf = no_relatives,
+    ) -> Fold:
         """A reader for `path`: new where `state` is empty, else where it had stopped."""
+
+    def skims(self, line: bytes) -> str:
+        """The rule that leaves a line out by its first bytes, '' where it must be parsed: lines of
+        megabytes that hold no words of their own."""
 
     def recognises(self, record: dict[str, Any]) -> bool:
         """Is this a record of mine? Asked of the first records of a file."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from mempalace.ids import digest, record_key
 from mempalace.model import Message, Role
-from mempalace.transcripts.base import instant
+from mempalace.transcripts.base import TurnsOf, instant, no_relatives
 from mempalace.transcripts.claude_answers import Answers
 from mempalace.transcripts.claude_blocks import Block, blocks_of, content_of, raw_digest, text_at
 from mempalace.transcripts.claude_human import (
@@ -45,9 +45,22 @@ class ClaudeCode:
     source = SOURCE
     version = VERSION
 
-    def fold(self, path: PurePath, state: dict[str, Any], waiting: dict[str, str]) -> ClaudeFold:
-        """A reader for `path`: new where `state` is empty, else where it had stopped."""
+    def fold(
+        self,
+        path: PurePath,
+        state: dict[str, Any],
+        waiting: dict[str, str],
+        turns_of: TurnsOf = no_relatives,
+    ) -> ClaudeFold:
+        """A reader for `path`; a copy has the uuids of what it was copied from, so none is asked
+        for its relatives."""
+        del turns_of
         return ClaudeFold(path, state, waiting)
+
+    def skims(self, line: bytes) -> str:
+        """Every type may be large here, and words may stand in any."""
+        del line
+        return ""
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return is_ours(record)

@@ -10,7 +10,6 @@ Called by: mempalace.transcripts.registry, filing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
@@ -18,7 +17,18 @@ import orjson
 
 from mempalace.ids import digest, record_key
 from mempalace.model import Message, Role
-from mempalace.transcripts.base import instant, what_runs
+from mempalace.transcripts.base import TurnsOf, instant, no_relatives, what_runs
+from mempalace.transcripts.codex_items import (
+    call_in,
+    has_images,
+    holds,
+    ids_of,
+    kinds_of,
+    output_in,
+    text_at,
+    texts_in,
+    time_of_uuid7,
+)
 from mempalace.transcripts.codex_text import answers_in, folder_in, human_words
 
 SOURCE = "codex"
@@ -29,6 +39,10 @@ _UUID = re.compile(
 )
 _CALLS_KEPT = 200  # open calls in the state (R5)
 _MIRRORS_KEPT = 40
+_WORDLESS_LINE = re.compile(
+    rb'\{"timestamp":\s*"[^"]{0,40}",\s*(?:"ordinal":\s*\d+,\s*)?'
+    rb'"type":\s*"(compacted|world_state|token_usage_record)"'
+)
 _ITEMS = frozenset(
     [
         "message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
@@ -54,9 +68,20 @@ class Codex:
     source = SOURCE
     version = VERSION
 
-    def fold(self, path: PurePath, state: dict[str, Any], waiting: dict[str, str]) -> CodexFold:
+    def fold(
+        self,
+        path: PurePath,
+        state: dict[str, Any],
+        waiting: dict[str, str],
+        turns_of: TurnsOf = no_relatives,
+    ) -> CodexFold:
         """A reader for `path`: new where `state` is empty, else where it had stopped."""
-        return CodexFold(path, state, waiting)
+        return CodexFold(path, state, waiting, turns_of)
+
+    def skims(self, line: bytes) -> str:
+        """Compactions repeat the whole past, pictures included: up to 90 % of a large file."""
+        found = _WORDLESS_LINE.match(line)
+        return found.group(1).decode() if found else ""
 
     def recognises(self, record: dict[str, Any]) -> bool:
         """A line of today's shape, the bare first line of an old one, or its `record_type`."""
@@ -75,10 +100,12 @@ class Codex:
 class CodexFold:
     """A reader in the middle of one rollout."""
 
-    def __init__(self, path: PurePath, state: dict[str, Any], waiting: dict[str, str]) -> None:
+    def __init__(
+        self, path: PurePath, state: dict[str, Any], waiting: dict[str, str], turns_of: TurnsOf
+    ) -> None:
         named = _UUID.search(path.name.removesuffix(".zst").removesuffix(".jsonl"))
         self.waiting = waiting
-        self.turns_of: Callable[[str], frozenset[str] | None] = lambda _session: None
+        self._turns_of = turns_of
         self.folder: str | None = state.get("folder")
         self.cwd: str | None = state.get("cwd")
         self._own: str = state.get("own") or (named.group(1) if named else path.stem)
@@ -124,8 +151,8 @@ class CodexFold:
         if kind == "session_meta":
             return self._meta(body, offset)
         if kind == "turn_context":
-            self._begin_turn(_text(body, "turn_id"))
-            self._enter(_text(body, "cwd"))
+            self._begin_turn(text_at(body, "turn_id"))
+            self._enter(text_at(body, "cwd"))
             return [self._left_out(offset, "turn_context")]
         if kind == "event_msg":
             return self._event(body, offset)
@@ -154,7 +181,7 @@ class CodexFold:
     # --- whose session ------------------------------------------------------------------------
 
     def _meta(self, body: dict[str, Any], offset: int) -> list[Message]:
-        session = _text(body, "id")
+        session = text_at(body, "id")
         if not self._is_named:
             self._is_named = True
             self._own = session or self._own
@@ -164,9 +191,9 @@ class CodexFold:
         elif session and session != self._own and session not in self._parents:
             self._parents.append(session)
             self._is_copy = True
-            known = self.turns_of(self._parents[0])
+            known = self._turns_of(self._parents[0])
             self._left_to_parent = known is not None
-        self._enter(_text(body, "cwd"))
+        self._enter(text_at(body, "cwd"))
         return [self._left_out(offset, "session_meta")]
 
     def _enter(self, cwd: str | None) -> None:
@@ -185,10 +212,10 @@ class CodexFold:
         """Was this turn copied? The parent's file knows; else the time inside the id, else the
         time of the line: what is copied is stamped with the moment of the fork."""
         for parent in self._parents:
-            turns = self.turns_of(parent)
+            turns = self._turns_of(parent)
             if turns is not None:
                 return turn in turns
-        born = _time_of_uuid7(turn)
+        born = time_of_uuid7(turn)
         if born is not None and self._forked_at is not None:
             return born < self._forked_at
         return self._at is None or self._forked_at is None or self._at <= self._forked_at
@@ -196,31 +223,31 @@ class CodexFold:
     # --- events and items ---------------------------------------------------------------------
 
     def _event(self, body: dict[str, Any], offset: int) -> list[Message]:
-        kind = _text(body, "type") or "(no type)"
-        self._begin_turn(_text(body, "turn_id") if kind.endswith("_started") else None)
+        kind = text_at(body, "type") or "(no type)"
+        self._begin_turn(text_at(body, "turn_id") if kind.endswith("_started") else None)
         if kind == "user_message":
             return self._prompt(
-                [_text(body, "message") or ""], body, offset, "event", _images(body)
+                [text_at(body, "message") or ""], body, offset, "event", has_images(body)
             )
         if kind == "agent_message":
-            return self._answer(_text(body, "message") or "", offset, "event")
+            return self._answer(text_at(body, "message") or "", offset, "event")
         if kind == "item_completed":
             item = body.get("item")
             return self._completed(item if isinstance(item, dict) else {}, offset)
         return [self._left_out(offset, f"event {kind[:40]}")]
 
     def _completed(self, item: dict[str, Any], offset: int) -> list[Message]:
-        kind = _text(item, "type") or "(no type)"
+        kind = text_at(item, "type") or "(no type)"
         if kind == "UserMessage":
-            texts, has_images = _texts(item.get("content"))
+            texts, has_images = texts_in(item.get("content"))
             return self._prompt(texts, item, offset, "completed", has_images)
         if kind == "AgentMessage":
-            texts, _ = _texts(item.get("content"))
+            texts, _ = texts_in(item.get("content"))
             return [m for text in texts for m in self._answer(text, offset, "completed")]
         return [self._left_out(offset, f"item {kind[:40]}")]
 
     def _item(self, body: dict[str, Any], offset: int) -> list[Message]:
-        kind = _text(body, "type") or ("message" if "role" in body else "(no type)")
+        kind = text_at(body, "type") or ("message" if "role" in body else "(no type)")
         if kind == "message":
             return self._message_item(body, offset)
         if kind in ("function_call_output", "custom_tool_call_output", "tool_search_output",
@@ -229,7 +256,7 @@ class CodexFold:
         if kind.endswith("_call"):
             return [self._call(body, kind, offset)]
         if kind == "reasoning":
-            texts, _ = _texts(body.get("summary"))
+            texts, _ = texts_in(body.get("summary"))
             text = "\n".join(texts)
             key = self._key("reasoning", digest(text))
             return [self._message(Role.THINKING, text, [key], offset, rule="thinking")]
@@ -237,10 +264,10 @@ class CodexFold:
         return [self._left_out(offset, f"item {kind}" if known else f"unknown:item {kind[:40]}")]
 
     def _message_item(self, body: dict[str, Any], offset: int) -> list[Message]:
-        texts, has_images = _texts(body.get("content"))
+        texts, has_images = texts_in(body.get("content"))
         role = body.get("role")
         if role == "user":
-            kinds = _kinds(body)
+            kinds = kinds_of(body)
             if kinds and len(kinds) == len(texts):
                 marked = [t for t, k in zip(texts, kinds, strict=True) if k == "user.text"]
                 for text, kind in zip(texts, kinds, strict=True):
@@ -276,7 +303,7 @@ class CodexFold:
             return [
                 self._message(Role.ASSISTANT, text, [key], offset, kind="task", rule="subagent")
             ]
-        keys = [record_key(SOURCE, name, digest(text)) for name in _native_ids(body)]
+        keys = [record_key(SOURCE, name, digest(text)) for name in ids_of(body)]
         mirror = self._mirrored("human", text, carrier)
         if mirror:
             keys.insert(0, bytes.fromhex(mirror))
@@ -301,7 +328,7 @@ class CodexFold:
         """The key of the same words that another kind of record has carried just now, or ''."""
         for mirror in self._mirrors:
             of, mark, length, key, carriers = mirror
-            if of != role or carrier in carriers or not _contains(text, mark, length):
+            if of != role or carrier in carriers or not holds(text, mark, length):
                 continue
             carriers.append(carrier)
             return str(key)
@@ -320,9 +347,9 @@ class CodexFold:
     # --- calls and results --------------------------------------------------------------------
 
     def _call(self, body: dict[str, Any], kind: str, offset: int) -> Message:
-        name, given = _call_of(body, kind)
+        name, given = call_in(body, kind)
         text = f"{name} {given}" if given else name
-        call_id = _text(body, "call_id") or _text(body, "id") or ""
+        call_id = text_at(body, "call_id") or text_at(body, "id") or ""
         mark = digest(text)
         key = record_key(SOURCE, call_id, mark) if call_id else self._key("call", mark)
         runs = what_runs(name, given)
@@ -335,8 +362,8 @@ class CodexFold:
         return self._kept(Role.CALL, text, [key], offset, kind=name, rule=rule, call_name=runs)
 
     def _result(self, body: dict[str, Any], offset: int) -> list[Message]:
-        text = _output(body)
-        call_id = _text(body, "call_id") or ""
+        text = output_in(body)
+        call_id = text_at(body, "call_id") or ""
         call_key, name = self._calls.pop(call_id, ("", ""))
         call = bytes.fromhex(call_key) if call_key else None
         mark = digest(text)
@@ -354,7 +381,7 @@ class CodexFold:
         if body.get("type") != "verified_answer" or not isinstance(asked, list) or self._is_agent:
             return [self._left_out(offset, "retained_context")]
         given = [str(one["answer"]) for one in asked if isinstance(one, dict) and one.get("answer")]
-        call_id = _text(body, "call_id") or ""
+        call_id = text_at(body, "call_id") or ""
         call_key, _ = self._calls.get(call_id, ("", ""))
         call = bytes.fromhex(call_key) if call_key else None
         return self._said(", ".join(given), call_id, call, offset) if given else []
@@ -412,88 +439,3 @@ class CodexFold:
     def _left_out(self, offset: int, rule: str, text: str = "") -> Message:
         keys = [record_key(SOURCE, "noise", self.session, offset, digest(text))] if text else []
         return self._message(Role.NOISE, text, keys, offset, rule=rule)
-
-
-# --- reading values of any shape ------------------------------------------------------------------
-
-
-def _text(body: dict[str, Any], name: str) -> str | None:
-    value = body.get(name)
-    return value if isinstance(value, str) and value else None
-
-
-def _texts(content: object) -> tuple[list[str], bool]:
-    """The texts of a message's content, and whether images stand beside them."""
-    if isinstance(content, str):
-        return [content], False
-    texts, has_images = [], False
-    for block in content if isinstance(content, list) else []:
-        if isinstance(block, str):
-            texts.append(block)
-        elif isinstance(block, dict):
-            kind = str(block.get("type", ""))
-            text = block.get("text")
-            if isinstance(text, str):
-                texts.append(text)
-            elif "image" in kind:
-                has_images = True
-    return texts, has_images
-
-
-def _images(body: dict[str, Any]) -> bool:
-    return bool(body.get("images")) or bool(body.get("local_images"))
-
-
-def _kinds(body: dict[str, Any]) -> list[str]:
-    """What Codex itself says that each block of a message is, in newer versions."""
-    passed = body.get("internal_chat_message_metadata_passthrough")
-    kinds = passed.get("content_item_kinds") if isinstance(passed, dict) else None
-    return [str(kind) for kind in kinds] if isinstance(kinds, list) else []
-
-
-def _native_ids(body: dict[str, Any]) -> list[str]:
-    return [name for name in (_text(body, "id"), _text(body, "client_id")) if name]
-
-
-def _call_of(body: dict[str, Any], kind: str) -> tuple[str, str]:
-    """A tool's name and what it was given, on one line where it is JSON."""
-    function = body.get("function")
-    named = function.get("name") if isinstance(function, dict) else None
-    name = _text(body, "name") or (named if isinstance(named, str) else None) or kind
-    for field in ("arguments", "input", "action", "query"):
-        given = body.get(field)
-        if isinstance(given, str):
-            return name, given
-        if given is not None:
-            return name, orjson.dumps(given, default=str).decode()
-    return name, ""
-
-
-def _output(body: dict[str, Any]) -> str:
-    value = body.get("output", body.get("result"))
-    if isinstance(value, dict) and isinstance(value.get("content"), str):
-        return str(value["content"])
-    if isinstance(value, list):
-        texts, has_images = _texts(value)
-        return "\n".join([*texts, "[image]"] if has_images else texts)
-    if isinstance(value, str):
-        return value
-    return "" if value is None else orjson.dumps(value, default=str).decode()
-
-
-def _contains(text: str, mark: str, length: int) -> bool:
-    """Are these the words with that digest, or do they begin or end with them?"""
-    if length > len(text):
-        return False
-    return digest(text[-length:] if length else "") == mark or digest(text[:length]) == mark
-
-
-def _time_of_uuid7(value: str) -> int | None:
-    """The microseconds since 1970 inside a version 7 UUID."""
-    plain = value.replace("-", "")
-    if len(plain) != 32 or plain[12] != "7":
-        return None
-    try:
-        return int(plain[:12], 16) * 1000
-    except ValueError:
-        return None

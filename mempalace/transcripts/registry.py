@@ -13,8 +13,9 @@ from typing import Any
 
 from mempalace.transcripts.base import Format
 from mempalace.transcripts.claude_code import ClaudeCode
+from mempalace.transcripts.codex import Codex
 
-FORMATS: tuple[Format, ...] = (ClaudeCode(),)
+FORMATS: tuple[Format, ...] = (ClaudeCode(), Codex())
 VERSION = sum(one.version for one in FORMATS)  # rises when any format may read more
 RECORDS_LOOKED_AT = 200  # a session file may begin with this many lines that are no turn
 
@@ -26,9 +27,9 @@ _NOT_FOLDERS = frozenset({"tool-results", "memory"})
 
 def may_be_transcript(path: PurePath) -> bool:
     """By its name alone: worth opening?"""
-    if path.suffix not in (".jsonl", ".json") or path.name in _NOT_TRANSCRIPTS:
+    if path.name in _NOT_TRANSCRIPTS or path.name.endswith(".meta.json"):
         return False
-    return not path.name.endswith(".meta.json")
+    return path.suffix in (".jsonl", ".json") or path.name.endswith(".jsonl.zst")
 
 
 def may_hold_transcripts(folder_name: str) -> bool:
@@ -50,7 +51,13 @@ def recognise(records: Iterable[dict[str, Any]]) -> Format | None:
 
 
 def records_of_document(value: object) -> list[dict[str, Any]] | None:
-    """The records of a file that is one JSON value (the web's export), None where it is none."""
-    if isinstance(value, dict) and isinstance(value.get("loglines"), list):
-        return [record for record in value["loglines"] if isinstance(record, dict)]
-    return None
+    """The records of a file that is one JSON value, None where it is none that is known: an export
+    of Claude Code on the web, a session of the first Codex."""
+    if not isinstance(value, dict):
+        return None
+    lines, head = value.get("loglines"), []
+    if isinstance(value.get("session"), dict) and isinstance(value.get("items"), list):
+        lines, head = value["items"], [value["session"]]
+    if not isinstance(lines, list):
+        return None
+    return [record for record in [*head, *lines] if isinstance(record, dict)]

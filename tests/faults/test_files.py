@@ -28,6 +28,7 @@ class Counting(Disk):
     """Counts the bytes that are read."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.bytes_read = 0
 
     def read(self, descriptor: int, length: int, offset: int) -> bytes:
@@ -235,6 +236,7 @@ class Lying(Disk):
     """Gives every file the same inode."""
 
     def __init__(self, inode: int) -> None:
+        super().__init__()
         self._inode = inode
 
     def look(self, path: str):
@@ -441,6 +443,7 @@ class Failing(Disk):
     """Fails as a disk, a permission or another process would make it."""
 
     def __init__(self, path: Path, error: int, *, at: int = 0, on: str = "read") -> None:
+        super().__init__()
         self._path, self._error, self._at, self._on = str(path), error, at, on
         self._opened = -1
 
