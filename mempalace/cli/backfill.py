@@ -22,6 +22,7 @@ from watcher.disk import Disk
 
 _LINE_SECONDS = 5.0  # between two lines of progress where there is no terminal
 _NAMES_SHOWN = 10  # of files that could not be read
+_KINDS_SHOWN = 12  # of what was left out; `status` has all of them
 
 
 @click.command()
@@ -91,7 +92,8 @@ def _lines(steps: Iterable[Summary], started: float) -> Summary:
     for summary in steps:
         if time.monotonic() - last >= _LINE_SECONDS:
             last = time.monotonic()
-            print(_numbers(summary, started), file=sys.stderr, flush=True)
+            left = f", {_seconds_left(summary, started):.0f} s left"
+            print(_numbers(summary, started) + left, file=sys.stderr, flush=True)
     return summary
 
 
@@ -102,6 +104,12 @@ def _numbers(summary: Summary, started: float) -> str:
         f"{summary.exchanges_new + summary.exchanges_known:,} exchanges, "
         f"{summary.drawers:,} drawers, {summary.bytes_read / 1e6 / seconds:.1f} MB/s"
     )
+
+
+def _seconds_left(summary: Summary, started: float) -> float:
+    """At the pace so far, by bytes."""
+    done = max(1, summary.bytes_done)
+    return (time.monotonic() - started) * (summary.bytes_total - summary.bytes_done) / done
 
 
 def _report(summary: Summary, seconds: float) -> Iterator[str]:
@@ -132,4 +140,6 @@ def _report(summary: Summary, seconds: float) -> Iterator[str]:
 
 def _counts(counts: Mapping[str, int]) -> str:
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return ", ".join(f"{name} {count:,}" for name, count in ordered)
+    shown = ", ".join(f"{name} {count:,}" for name, count in ordered[:_KINDS_SHOWN])
+    rest = len(ordered) - _KINDS_SHOWN
+    return f"{shown} and {rest} kinds more" if rest > 0 else shown

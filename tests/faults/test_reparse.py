@@ -16,7 +16,7 @@ import pytest
 
 from mempalace.model import Message, Role
 from mempalace.transcripts import registry
-from mempalace.transcripts.base import Fold
+from mempalace.transcripts.base import Fold, TurnsOf, no_relatives
 from tests.capturing import Capturing
 from tests.faults.lines import Lines, Story
 from watcher import tail
@@ -65,8 +65,17 @@ class Newer:
     def __init__(self, fold: type[NewerFold]) -> None:
         self._kind = fold
 
-    def fold(self, path: PurePath, state: dict[str, Any], waiting: dict[str, str]) -> NewerFold:
-        return self._kind(OLD.fold(path, state, waiting))
+    def fold(
+        self,
+        path: PurePath,
+        state: dict[str, Any],
+        waiting: dict[str, str],
+        turns_of: TurnsOf = no_relatives,
+    ) -> NewerFold:
+        return self._kind(OLD.fold(path, state, waiting, turns_of))
+
+    def skims(self, line: bytes) -> str:
+        return OLD.skims(line)
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return OLD.recognises(record)
