@@ -52,9 +52,12 @@ clean: ## Remove .venv and the tools' caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "MemPalace needs Python 3.11 or newer; name one: make PYTHON=python3.12 …" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing into $(VENV) (half a minute the first time) …"
 	$(PIP) -c constraints.txt -e .
 	@touch $@
 

@@ -30,6 +30,11 @@ def drawer_id(exchange_id: str, stream: Stream | int, position: int) -> str:
     return f"{exchange_id}-{Stream(stream).name.lower()}-{position}"
 
 
+def closet_id(exchange_id: str, position: int) -> str:
+    """`<exchange>-closet-0`."""
+    return f"{exchange_id}-closet-{position}"
+
+
 def slug(name: str) -> str:
     """A wing or room name: lower case, words joined by `_`; `.` and letters of all scripts stay.
 

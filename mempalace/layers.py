@@ -17,7 +17,7 @@ import time
 from mempalace import paths
 from mempalace.errors import EXIT_OK, WrongUsage
 from mempalace.store.connect import read_only
-from mempalace.store.heartbeat import last_heartbeat
+from mempalace.store.heartbeat import last_heartbeat, last_pause
 from mempalace.store.moments import most_important, opening
 
 TYPE_CHECKING = False  # typing itself costs 5 ms
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 HEADING = "## L1 — ESSENTIAL STORY"
 OVERFLOW = "  ... (more in L3 search)"
 _HOW_TO_SEARCH = (
-    'To find anything that was ever said: `mempalace search "…"`; '
+    'To find anything that was ever said: `mempalace search{} "…"`; '
     "`mempalace show ID` prints an exchange whole."
 )
+_CONTROLS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd")  # a terminal obeys them
 _MOMENTS = 15
 _OF_ONE_SESSION = 2
 _MOMENT_CHARACTERS = 200
@@ -116,8 +117,10 @@ class MemoryStack:
             chosen = _wing_named(db, wing) if wing is not None else _guess_wing(db, cwd)
             story = essential_story(db, chosen)
             if not story and wing is None and chosen is not None:
-                story = essential_story(db, None)  # better than nothing
-            trouble = capture_trouble(db, time.time())
+                chosen, story = None, essential_story(db, None)  # better than nothing
+            names = db.execute("SELECT name FROM wings WHERE id = ?", (chosen,)).fetchall()
+            option = "".join(f" --wing {name}" for (name,) in names)
+            trouble = capture_trouble(db, self.home, time.time())
         except sqlite3.DatabaseError as error:
             raise _explained(error, path) from error
         finally:
@@ -129,7 +132,7 @@ class MemoryStack:
             lines.append(trouble)
         lines += [identity, "", HEADING]
         lines += story or ["  (nothing yet: what is said from now on is kept)"]
-        lines += ["", _HOW_TO_SEARCH, "</mempalace-context>"]
+        lines += ["", _HOW_TO_SEARCH.format(option), "</mempalace-context>"]
         return "\n".join(lines) + "\n"
 
     def recall(self, wing: str | None = None, room: str | None = None) -> str:
@@ -246,7 +249,7 @@ def _moment_text(words: str) -> str:
     lines = [line.strip() for line in words.split("\n")]
     own = [line for line in lines if line and not line.startswith(">")]
     quoted = [line.lstrip("> ") for line in lines]
-    text = " ".join(" ".join(own or quoted).split())
+    text = " ".join(" ".join(own or quoted).split()).translate(_CONTROLS)
     return _shortened(_harmless(text), _MOMENT_CHARACTERS)
 
 
@@ -333,10 +336,19 @@ def _nearest(db: sqlite3.Connection, folders: list[str]) -> int | None:
 # --- capture --------------------------------------------------------------------------------------
 
 
-def capture_trouble(db: sqlite3.Connection, now: float) -> str:
-    """One line where capture is down or behind, and what mends it (R7); '' where all is well."""
+def capture_trouble(db: sqlite3.Connection, home: str, now: float) -> str:
+    """One line where capture is down, paused, blind or behind, and what mends it (R7); '' where all
+    is well."""
+    pause = last_pause(home, now)
+    if pause is not None:
+        return (
+            f"! Capture is paused, nothing is filed: {pause.state}. It goes on by itself when that"
+            " is mended; `mempalace doctor` says how."
+        )
     beat = last_heartbeat(db)
     if beat is not None and beat.is_up(now):
+        if beat.trouble:
+            return f"! Capture is degraded: {beat.trouble}. `mempalace status` says more."
         oldest = beat.oldest_unread_at
         if not beat.unread_bytes or oldest is None or now - oldest <= 2 * beat.reconcile_seconds:
             return ""

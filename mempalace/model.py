@@ -72,7 +72,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What proves that a path still holds the file that was read (TAILING.md §4)."""
+    """What proves that a path still holds the file that was read."""
 
     device: int
     inode: int

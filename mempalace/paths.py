@@ -22,6 +22,7 @@ PALACE_DB = "palace.db"
 CONFIG_YAML = "config.yaml"
 IDENTITY_TXT = "identity.txt"
 WATCH_LOCK = "watch.lock"
+WATCH_PAUSE = "watch.pause"
 INBOX = "inbox"
 
 FOLDER_MODE = 0o700

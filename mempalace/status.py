@@ -1,6 +1,6 @@
 """What is stored, what is behind, what is wrong: the whole state of a palace in one value.
 
-Owns: what `degraded` means (DESIGN.md §9), and that nothing is silently blind (R7).
+Owns: what `degraded` means (docs/design.md), and that nothing is silently blind (R7).
 Never: opens a transcript but to learn when its first unread byte was written; writes; imports the
 watcher: what that knows it leaves in the palace.
 Called by: the command `status`, MemoryStack.status.
@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from mempalace.config import Config
-from mempalace.store.checkpoints import HIDDEN, hidden
-from mempalace.store.heartbeat import Heartbeat, last_heartbeat
+from mempalace.store import sweep
+from mempalace.store.accounting import Account, Accounts
+from mempalace.store.heartbeat import Heartbeat, last_heartbeat, last_pause
 from mempalace.store.palace import Palace
 from mempalace.transcripts import registry
 from mempalace.transcripts.base import instant
@@ -60,7 +61,8 @@ class Wing:
 
 @dataclass(slots=True)
 class Root:
-    """A folder that is followed. `state`: watching, well, degraded, missing or unreadable."""
+    """A folder that is followed. `state`: watching, polling, degraded, missing, unreadable; well
+    where nobody follows it."""
 
     path: str
     source: str
@@ -91,6 +93,8 @@ class Stock:
     wings: list[Wing] = field(default_factory=list)
     sessions: int = 0
     retired: int = 0
+    forgotten: int = 0  # names by which forgotten records are kept out
+    sweep_owed: bool = False  # traces of forgotten words may be left in unused places
     roots: list[Root] = field(default_factory=list)
     files: int = 0
     gone_files: int = 0
@@ -101,29 +105,30 @@ class Stock:
     waiting: int = 0  # drawers and closets that have no vector yet
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What the palace knows of a file."""
-
-    size: int
-    offset: int
-    mtime_ns: int
-    is_stale: bool
-
-
 def take_stock(config: Config, now: Callable[[], float] = time.time) -> Stock:
     """Look at the palace and the roots of `config`. Raises NotThereYet where there is none."""
     with Palace.reader(config.home) as palace, palace.reading() as db:
         beat = last_heartbeat(db)
         moment = now()
-        stock = Stock(str(config.home), moment, _daemon(beat, moment))
+        pause = last_pause(config.home, moment)
+        stock = Stock(str(config.home), moment, _daemon(beat, pause, moment))
         _count(db, stock)
-        known = _known_files(db, config)
-    followed = _followed(beat) if stock.daemon.up else {}
-    for root in config.claude_code_roots:
-        stock.roots.append(_look_at(str(root), config, known, followed.get(str(root), "")))
+        accounts = Accounts(db, config, registry.versions())
+    followed = _followed(beat) if stock.daemon.up and pause is None else {}
+    for source, folders in followed_roots(config):
+        for root in map(str, folders):
+            stock.roots.append(_look_at(root, source, accounts, followed.get(root, "")))
+    if pause is not None:
+        stock.degraded.append(f"nothing can be stored: {pause.state}")
+    elif stock.daemon.up and beat is not None and beat.rescan:
+        stock.notices.append(f"rescan owed: {beat.rescan}")
     _judge(stock, config)
     return stock
+
+
+def followed_roots(config: Config) -> tuple[tuple[str, tuple[Path, ...]], ...]:
+    """Each source and the folders in which its transcripts are followed."""
+    return (("claude-code", config.claude_code_roots), ("codex", config.codex_roots))
 
 
 def as_values(stock: Stock) -> dict[str, Any]:
@@ -156,7 +161,9 @@ def _iso(seconds: float | None) -> str | None:
 # --- the palace -----------------------------------------------------------------------------------
 
 
-def _daemon(beat: Heartbeat | None, now: float) -> Daemon:
+def _daemon(beat: Heartbeat | None, pause: Heartbeat | None, now: float) -> Daemon:
+    if pause is not None:
+        return Daemon(True, pause.pid, pause.started_at, pause.seen_at, "paused")
     if beat is None or not beat.seen_at:
         return Daemon(up=False, pid=None, started_at=None, seen_at=None, state="not running")
     up = beat.is_up(now)
@@ -177,6 +184,8 @@ def _count(db: sqlite3.Connection, stock: Stock) -> None:
     )
     stock.wings = [Wing(*row) for row in rows]
     stock.retired = _one(db, "SELECT COUNT(*) FROM exchanges WHERE retired IS NOT NULL")
+    stock.forgotten = _one(db, "SELECT COUNT(*) FROM tombstones")
+    stock.sweep_owed = sweep.is_owed(db)
     stock.sessions = _one(db, "SELECT COUNT(*) FROM sessions")
     stock.waiting = _one(db, "SELECT COUNT(*) FROM outbox")
     stock.files = _one(db, "SELECT COUNT(*) FROM files")
@@ -204,75 +213,57 @@ def _one(db: sqlite3.Connection, statement: str) -> int:
     return int(db.execute(statement).fetchone()[0])
 
 
-def _known_files(db: sqlite3.Connection, config: Config) -> dict[str, _Known]:
-    versions = {form.source: form.version for form in registry.FORMATS}
-    versions[""] = registry.VERSION  # what no format knew
-    current = config.current_settings()
-    known = {}
-    for path, size, offset, mtime_ns, source, parser, read_with in db.execute(
-        "SELECT path, size, offset, mtime_ns, source, parser, settings FROM files"
-    ):
-        is_stale = parser != versions.get(source) or read_with not in current
-        known[path] = _Known(size, offset, mtime_ns, is_stale)
-    return known
-
-
 # --- the roots ------------------------------------------------------------------------------------
 
 
-def _look_at(path: str, config: Config, known: dict[str, _Known], followed: str) -> Root:
+def _look_at(path: str, source: str, accounts: Accounts, followed: str) -> Root:
     """Walk one root and hold it against what is known."""
-    root = Root(path, "claude-code")
+    root = Root(path, source)
     errors: list[OSError] = []
-    has_hidden = any(name.startswith(HIDDEN) for name in known)
-    unread: list[tuple[str, os.stat_result, _Known | None]] = []
+    unread: list[Account] = []
     for file, look in walk(path, errors.append):
-        session = Path(file).name.partition(".")[0] if config.exclude else None
-        if config.excludes(cwd=None, path=file, session=session):
+        one = accounts.of(file, look)
+        if one.is_excluded:
             root.excluded_files += 1
             continue
         root.files += 1
-        root.bytes_on_disk += look.st_size
-        row = known.get(file) or (known.get(hidden(file)) if has_hidden else None)
-        more = look.st_size - row.size if row is not None else look.st_size
-        if row is not None and row.is_stale:
+        root.bytes_on_disk += one.size
+        root.bytes_accounted += one.size - one.unread
+        if one.known is not None and one.known.is_stale:
             root.stale_files += 1
-        if more < 0:  # rewritten: all of it is unread
-            more = look.st_size
-        root.bytes_accounted += look.st_size - more
-        if more:
+        if one.unread:
             root.unread_files += 1
-            root.unread_bytes += more
-            unread.append((file, look, row))
+            root.unread_bytes += one.unread
+            unread.append(one)
     _date_unread(root, unread)
     _explain(root, errors, followed)
     return root
 
 
-def _date_unread(root: Root, unread: list[tuple[str, os.stat_result, _Known | None]]) -> None:
-    days = _purge_days(root.path)
-    for file, look, row in unread:
-        since = _unread_since(file, look, row)
+def _date_unread(root: Root, unread: list[Account]) -> None:
+    days = purge_days(root.path) if root.source == "claude-code" else None
+    for one in unread:
+        since = _unread_since(one)
         if root.oldest_unread_at is None or since < root.oldest_unread_at:
-            root.oldest_unread_at, root.oldest_unread_file = since, file
-        purged_at = look.st_mtime + days * _DAY
-        if root.purged_at is None or purged_at < root.purged_at:
-            root.purged_at = purged_at
+            root.oldest_unread_at, root.oldest_unread_file = since, one.path
+        if days is not None:
+            purged_at = one.mtime_ns / 1e9 + days * _DAY
+            root.purged_at = min(purged_at, root.purged_at or purged_at)
 
 
-def _unread_since(file: str, look: os.stat_result, row: _Known | None) -> float:
+def _unread_since(one: Account) -> float:
     """When the oldest unread byte of a file was written.
 
     That is the file's time where nobody writes to it any more. In a known file that still grows it
     is the time that the first unread record tells, but none before what was read last.
     """
-    latest = look.st_mtime
-    if row is None or row.size > look.st_size:
+    latest, known = one.mtime_ns / 1e9, one.known
+    if known is None or known.size > one.size:
         return latest  # new: a copied history tells old times
-    earliest = min(latest, row.mtime_ns / 1e9)
+    earliest = min(latest, known.mtime_ns / 1e9)
     if latest - earliest < 1:
         return earliest
-    told = _first_time(file, row.offset)
+    told = _first_time(one.path, known.offset)
     return latest if told is None else min(latest, max(earliest, told))
 
 
@@ -291,7 +282,7 @@ def _first_time(file: str, offset: int) -> float | None:
     return None if moment is None else moment / 1e6
 
 
-def _purge_days(root: str) -> float:
+def purge_days(root: str) -> float:
     """How long Claude Code keeps a transcript that is not written to."""
     try:
         settings = json.loads((Path(root).parent / "settings.json").read_bytes())
@@ -312,8 +303,11 @@ def _explain(root: Root, errors: list[OSError], followed: str) -> None:
             what = f"{error.filename}: {error.strerror}"
             harmless = error.errno in (errno.EINVAL, errno.ELOOP)  # no file at all
             (root.oddities if harmless else root.reasons).append(what)
-    if followed not in ("", "watching", "missing"):
-        root.oddities.append(followed)  # polling, because events do not come
+    if followed.startswith("unreadable") and not root.reasons:
+        root.reasons.append(f"the watcher may not read it: {followed.partition(': ')[2]}")
+    elif followed not in ("", "watching", "missing"):
+        root.oddities.append(f"{root.path}: {followed}")  # polling, and why
+        root.state = followed.partition(":")[0] if root.state == "well" else root.state
 
 
 # --- what is wrong --------------------------------------------------------------------------------
@@ -329,7 +323,7 @@ def _judge(stock: Stock, config: Config) -> None:
                 " not read yet"
             )
         stock.degraded += root.reasons[:_NAMES_SHOWN]
-        if root.state == "well" and root.reasons:
+        if root.state in ("well", "polling") and root.reasons:
             root.state = "degraded"
         elif root.state == "well" and stock.daemon.up:
             root.state = "watching"
@@ -348,6 +342,8 @@ def _failures(stock: Stock) -> Iterator[str]:
 def _notices(stock: Stock) -> Iterator[str]:
     if not stock.daemon.up:
         yield "nothing follows the transcripts now; `mempalace watch` does"
+    if stock.sweep_owed:
+        yield "traces of forgotten words may be left in palace.db; `mempalace forget` wipes them"
     for root in stock.roots:
         if root.state == "missing":
             yield f"{root.path} does not exist; it is picked up when it appears"

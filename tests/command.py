@@ -41,11 +41,21 @@ def mempalace_json(*arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-def on_a_terminal(*arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """What a command prints on a terminal of 120 columns."""
+def on_a_terminal(
+    *arguments: str, env: Mapping[str, str] | None = None, typed: str | None = None
+) -> str:
+    """What a command prints on a terminal of 120 columns, and what is `typed` there."""
     master, slave = os.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", **(env or {})}
-    with subprocess.Popen([*COMMAND, *arguments], stdout=slave, stderr=slave, env=environment):
+    if typed is not None:
+        os.write(master, typed.encode())
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdin=None if typed is None else slave,
+        stdout=slave,
+        stderr=slave,
+        env=environment,
+    ):
         os.close(slave)
         shown = b""
         try:

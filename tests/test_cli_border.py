@@ -185,7 +185,10 @@ class TestHelp:
             "print([n for n in sys.modules if n.startswith('mempalace.') or n in ('rich', 'yaml')])"
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-        assert done.stdout.splitlines()[-1] == "['mempalace.errors', 'mempalace.cli']"
+        assert (
+            done.stdout.splitlines()[-1]
+            == "['mempalace.errors', 'mempalace.cli.output', 'mempalace.cli']"
+        )
 
     @pytest.mark.parametrize(
         "name", [n for n, c in COMMANDS.items() if importlib.util.find_spec(c.module)]

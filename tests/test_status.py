@@ -38,7 +38,8 @@ def stock(now: float = NOW) -> Stock:
 
 
 def the_root(taken: Stock) -> Root:
-    (root,) = taken.roots
+    root, *others = taken.roots
+    assert [(one.source, one.state) for one in others] == [("codex", "missing")] * 2
     return root
 
 
@@ -257,7 +258,7 @@ class TestPurge:
 
 
 class TestDegraded:
-    """DESIGN §9: unread bytes older than two reconcile intervals, or a bad root."""
+    """Degraded: unread bytes older than two reconcile intervals, or a bad root."""
 
     def test_unread_bytes_of_two_intervals_are_no_trouble_yet(self, transcripts):
         transcripts.write("a.jsonl", b"x", at=NOW - 119)
@@ -385,7 +386,46 @@ class TestDaemon:
         beat(builder, roots={str(root): "polling: no file events (out of watches)"})
         taken = stock()
         assert taken.degraded == []
-        assert any("out of watches" in notice for notice in taken.notices)
+        assert the_root(taken).state == "polling"
+        assert f"{root}: polling: no file events (out of watches)" in taken.notices
+
+    def test_a_root_that_the_watcher_may_not_read_is_degraded(self, builder, root):
+        """R7: also where `status` itself may read it."""
+        beat(builder, roots={str(root): f"unreadable: {root}: Operation not permitted"})
+        taken = stock()
+        assert taken.degraded == [f"the watcher may not read it: {root}: Operation not permitted"]
+        assert the_root(taken).state == "degraded"
+
+    def test_a_rescan_that_is_owed_is_a_notice_while_the_daemon_is_up(self, builder, root):
+        """R7: events were lost, and the scan makes it good."""
+        beat(builder, rescan="the queue was full")
+        assert "rescan owed: the queue was full" in stock().notices
+        assert stock().degraded == []
+        beat(builder, rescan="the queue was full", pid=2**22 + 5)
+        assert not any(notice.startswith("rescan owed") for notice in stock().notices)
+
+    @pytest.mark.parametrize(
+        ("told", "is_paused"),
+        [
+            ("{pid} {now} {now} 60 the disk is full", True),
+            ("{pid} {now} {old} 60 the disk is full", False),  # it has not said so for long
+            ("4194309 {now} {now} 60 the disk is full", False),  # nobody is there
+            ("", False),
+            ("{pid} {now} x 60 the disk is full", False),
+            ("\0\0\0", False),
+        ],
+    )
+    def test_a_pause_is_degraded_although_the_palace_cannot_tell_it(
+        self, builder, palace_home, root, told, is_paused
+    ):
+        """R7: the note in the palace is old then; a file beside it tells."""
+        beat(builder, seen_at=NOW - 3_600)
+        text = told.format(pid=os.getpid(), now=int(NOW), old=int(NOW) - 999)
+        (palace_home / "watch.pause").write_bytes(text.encode().ljust(512))
+        taken = stock()
+        assert taken.daemon.up is is_paused
+        assert (taken.degraded == ["nothing can be stored: the disk is full"]) is is_paused
+        assert (taken.daemon.state == "paused") is is_paused
 
 
 class TestCommand:

@@ -38,7 +38,9 @@ class Summary:
     drawers: int = 0
     quarantined: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-    not_read: dict[str, str] = field(default_factory=dict)  # path -> why
+    excluded: int = 0  # files
+    failed: int = 0  # roots and named folders that could not be looked into
+    not_read: dict[str, str] = field(default_factory=dict)  # path -> why, the excluded ones aside
 
     is_unfinished: bool = False  # another process read the same files, or one grew meanwhile
 
@@ -61,15 +63,16 @@ class Summary:
         self.drawers += outcome.filed.drawers
         self.left_out += outcome.filed.left_out
         self.quarantined += outcome.quarantined
-        if outcome.result in (Result.FAILED, Result.UNRECOGNISED, Result.EXCLUDED):
+        if outcome.result in (Result.FAILED, Result.UNRECOGNISED):
             self.not_read[path] = outcome.reason or outcome.result.value
+        self.excluded += outcome.result is Result.EXCLUDED and not outcome.more
 
-    def close(self, one: Found, read: int) -> None:
+    def close(self, one: Found, read: int, *, is_excluded: bool) -> None:
         """Count a file that is done with."""
         self.files_done += 1
         if read:
             self.files_read += 1
-        elif one.path not in self.not_read:
+        elif one.path not in self.not_read and not is_excluded:
             self.files_unchanged += 1
 
 
@@ -87,21 +90,21 @@ class Backfill:
         found = self._files(paths)
         yield summary
         for one in found:
-            before, read = summary.bytes_done, 0
+            before, read, excluded = summary.bytes_done, 0, summary.excluded
             for outcome in self._read(one.path):
                 summary.add(one.path, outcome)
                 read += outcome.bytes_read
                 summary.bytes_done = before + min(read, one.size)
                 yield summary
             summary.bytes_done = before + one.size
-            summary.close(one, read)
+            summary.close(one, read, is_excluded=summary.excluded > excluded)
         yield summary
 
     def _files(self, paths: Sequence[str]) -> list[Found]:
         return _files(self._config, paths, self.summary)
 
     def _read(self, path: str) -> Iterator[Outcome]:
-        """All pieces of a file. A one-shot command takes every file for cold (DESIGN.md §5)."""
+        """All pieces of a file. A one-shot command takes every file for cold (docs/design.md)."""
         while True:
             outcome = self._capture.read(path, cold=True, reread=True)
             yield outcome
@@ -112,9 +115,11 @@ class Backfill:
 
 def _files(config: Config, paths: Sequence[str], summary: Summary) -> list[Found]:
     def note(error: OSError) -> None:
-        summary.not_read[str(error.filename or "?")] = error.strerror or str(error)
+        name = str(error.filename or "?")
+        summary.not_read[name] = error.strerror or str(error)
+        summary.failed += name in map(os.path.abspath, here)
 
-    here = paths or [root for root in roots(config) if os.path.isdir(root)]
+    here = paths or [root for root in roots(config) if os.path.lexists(root)]
     found = transcripts_at(here, note)
     summary.files, summary.bytes_total = len(found), sum(one.size for one in found)
     return found

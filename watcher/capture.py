@@ -36,11 +36,14 @@ from watcher.packed import SUFFIX
 from watcher.reading import Reading
 from watcher.tail import Plan, crc_of, fingerprint, plan, read_piece
 
-PIECE = 1024 * 1024  # bytes, DESIGN.md §5 "Writers"
+PIECE = 1024 * 1024  # bytes, docs/design.md
 _LEAST_PIECE = 16 * 1024
 _HOLD_SECONDS = 0.05  # how long one transaction may keep other writers waiting
 _SEARCH_FOR_FOLDER = 8 * 1024 * 1024  # bytes read ahead for a folder before anything is stored
 _LARGEST_DOCUMENT = 256 * 1024 * 1024  # a file that is one JSON value is read as a whole
+
+
+NOT_A_FILE = "not a file"
 
 
 class Result(Enum):
@@ -352,7 +355,7 @@ class Capture:
     def _failed(self, path: str, error: Exception) -> Outcome:
         """Note a file that cannot be read, so that `status` names it; the next read tries again."""
         if isinstance(error, (NotAFile, IsADirectoryError)):
-            return Outcome(Result.FAILED, reason="not a file")
+            return Outcome(Result.FAILED, reason=NOT_A_FILE)
         reason, name = _reason(error), self._name_of(path)
         with self._palace.transaction() as db:
             known = checkpoints.load(db, path)

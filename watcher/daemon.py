@@ -1,9 +1,10 @@
 """The watcher's life: one instance, signals, live files before history, a heartbeat.
 
 Owns: the loop and its clocks. Events say where to look soon; a reconcile scan every
-`watch.reconcile_seconds` is the truth; what grew lately comes before what is old; every piece is
-one short transaction, so that SIGTERM is obeyed between two of them.
-Never: parses, stores or decides what a file is.
+`watch.reconcile_seconds` (sooner where events do not tell everything, at once where they were lost
+or the clock jumped) is the truth; what grew lately comes before what is old; every piece is one
+short transaction, so that SIGTERM is obeyed between two of them.
+Never: parses, stores or decides what a file is, or how well it is followed.
 Called by: mempalace.cli.watch.
 """
 
@@ -28,18 +29,23 @@ from mempalace.store.palace import Palace, PalaceDamaged
 from mempalace.transcripts import registry
 from watcher.capture import Capture
 from watcher.disk import Disk
-from watcher.events import Dirty, Events
-from watcher.roots import Folders, Found, roots, transcripts_in
-from watcher.scan import unread
+from watcher.events import POLL_SECONDS, Dirty, Events
+from watcher.health import Following, Health, PauseFile, Sight
+from watcher.roots import Folders, roots
+from watcher.scan import Scan, scan
 
 log = logging.getLogger("mempalace.watch")
 
-COLD_SECONDS = 60.0  # DESIGN.md §5: without growth for this long, a last line counts as it is
+COLD_SECONDS = 60.0  # docs/design.md: without growth for this long, a last line counts as it is
 _LIVE_SECONDS = 600.0  # what changed within this time is read before history
 _SETTLE_SECONDS = 0.05  # lines written together are read together
 _LIVE_PIECES = 8  # of one file before the next live file has its turn
 _RETRY_SECONDS = 5.0  # after a full disk or a lock that somebody keeps
 _HEARTBEAT_SECONDS = 15.0
+_TURN_SECONDS = 1.0  # of reading live files, before we look around again
+_JUMP_SECONDS = 10.0  # between the two clocks: somebody set one, or the machine slept
+_POLL_SHARE = 0.005  # of the time, at most, goes into the scans of a root that is polled
+_MOST_TOLD = 8192  # files of which an event told, remembered from scan to scan
 
 
 @dataclass(slots=True)
@@ -49,6 +55,8 @@ class _Work:
     live: dict[str, None] = field(default_factory=dict)
     history: list[str] = field(default_factory=list)  # the next one is the last
     warm: dict[str, float] = field(default_factory=dict)  # path -> when it may be cold
+    behind: frozenset[str] = frozenset()  # what the last scan found unread
+    told: dict[str, None] = field(default_factory=dict)  # by events, since the last scan
 
 
 class Daemon:
@@ -58,20 +66,26 @@ class Daemon:
         self,
         load: Callable[[], Config] = configuration.load,
         disk: Disk | None = None,
+        events: Callable[[Dirty, Disk], Events] = Events,
     ) -> None:
         self._load = load
         self._disk = disk or Disk()
         self._config = load()
         self._dirty = Dirty()
-        self._events = Events(self._dirty)
+        self._events = events(self._dirty, self._disk)
+        self._health = Health()
+        self._shown: dict[str, object] = {}  # of our health, in the last heartbeat
         self._work = _Work()
         self._stopping = False
         self._reloading = False
         self._last_scan = float("-inf")
+        self._scan_took = 0.0
         self._last_beat = float("-inf")
         self._unread_bytes = 0
         self._oldest_unread: float | None = None
-        self._trouble = ""
+        self._pause = PauseFile(self._config.home)
+        self._blind: dict[str, str] = {}  # root -> what of it could not be looked at, and why
+        self._gap = self._disk.now() - self._disk.monotonic()
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -85,6 +99,7 @@ class Daemon:
                 return
             self._handle_signals()
             self._started_at = self._disk.now()
+            self._pause.prepare()
             log.info("watch.start", extra={"roots": list(roots(self._config))})
             try:
                 while not self._stopping:
@@ -145,22 +160,42 @@ class Daemon:
             self._reload()
             self._look_around()
             busy = self._read_live() or self._read_history()
-            self._trouble = ""
-            if self._unread_bytes and not self._work.live and not self._work.history:
-                self._unread_bytes, self._oldest_unread = 0, None  # what the scan found is read
-                self._last_beat = float("-inf")
+            self._note_progress()
             self._beat()
+            self._health.paused = ""
+            self._pause.clear()
         except PalaceDamaged:
             raise
         except MemPalaceError as error:  # border: a full disk or a lock passes; we go on trying
-            if self._trouble != error.what:
-                log.warning("watch.trouble", extra={"what": error.what, "hint": error.hint})
-            self._trouble = error.what
-            self._last_scan = float("-inf")  # what was at hand has lost its turn
-            self._rest(_RETRY_SECONDS)
+            self._be_paused(error)
             return
         if not busy:
             self._rest(self._until_next())
+
+    def _note_progress(self) -> None:
+        if self._work.live:
+            return
+        self._health.rescan = ""  # what was owed is found and read
+        if self._unread_bytes and not self._work.history:
+            self._unread_bytes, self._oldest_unread = 0, None  # what the scan found is read
+            self._last_beat = float("-inf")
+
+    def _be_paused(self, error: MemPalaceError) -> None:
+        """Nothing can be stored: say so where that still can be said, and try again."""
+        if self._health.paused != error.what:
+            log.warning("watch.trouble", extra={"what": error.what, "hint": error.hint})
+        self._health.paused = error.what
+        self._last_scan = float("-inf")  # what was at hand has lost its turn
+        self._last_beat = float("-inf")  # the pause ends when the next one is written
+        self._pause.tell(
+            error.what,
+            started_at=self._started_at,
+            now=self._disk.now(),
+            interval=self._config.reconcile_seconds,
+        )
+        end = self._disk.monotonic() + _RETRY_SECONDS
+        while self._disk.monotonic() < end and not (self._stopping or self._reloading):
+            self._dirty.wait(end - self._disk.monotonic())  # an event brings no room
 
     def _rest(self, seconds: float) -> None:
         """Until something happens. A signal may have come while lines were settling, and its
@@ -183,47 +218,98 @@ class Daemon:
 
     def _look_around(self) -> None:
         """Collect what may have changed: from events, and from a scan where one is due or owed."""
-        changed, overflowed = self._dirty.take()
-        if changed and not overflowed:
+        changed, lost = self._dirty.take()
+        if changed and not lost:
             self._dirty.wait(_SETTLE_SECONDS)
-            more, overflowed = self._dirty.take()
+            more, lost = self._dirty.take()
             changed += more
         for path in changed:
-            if registry.may_be_transcript(PurePath(path)):
-                self._work.live[path] = None
-            elif os.path.isdir(path):  # new or moved: what is in it may have had no events
-                for one in transcripts_in(path, self._note_error):
-                    self._work.live[one.path] = None
-        due = self._disk.monotonic() - self._last_scan >= self._config.reconcile_seconds
+            self._hear(path)
+        is_first = not self._shown
         armed = self._events.arm(roots(self._config))  # before the scan: what comes between counts
-        if due or overflowed or armed:
-            self._scan()
+        self._health.roots = {**self._events.sights(), **self._unreadable()}
+        why = lost or self._clock_jump()
+        if why or (armed and not is_first):
+            self._health.rescan = why or f"{armed[0]} is followed anew"
+            log.warning("watch.rescan", extra={"why": self._health.rescan})
+            self._beat()  # before the scan: it may take a while
+        if why or armed or self._disk.monotonic() - self._last_scan >= self._interval():
+            self._scan(is_owed=bool(why or armed))
 
-    def _scan(self) -> None:
+    def _hear(self, path: str) -> None:
+        """An event told of a file or a folder."""
+        if registry.may_be_transcript(PurePath(path)):
+            self._hear_of_file(path)
+        elif os.path.isdir(path):  # new or moved: what is in it may have had no events
+            for found, _ in self._disk.walk(path, self._note_error):
+                self._hear_of_file(found)
+
+    def _hear_of_file(self, path: str) -> None:
+        self._work.live[path] = None
+        self._events.told(path)
+        if len(self._work.told) < _MOST_TOLD:
+            self._work.told[path] = None
+
+    def _clock_jump(self) -> str:
+        """Have the two clocks parted since the last turn? Then files may have changed while nobody
+        watched, and the heartbeat tells a time that is no more."""
+        gap = self._disk.now() - self._disk.monotonic()
+        jump, self._gap = gap - self._gap, gap
+        if abs(jump) < _JUMP_SECONDS:
+            return ""
+        self._last_beat = float("-inf")
+        return f"the clock jumped by {jump:+,.0f} s, or the machine slept"
+
+    def _interval(self) -> float:
+        """Seconds from scan to scan."""
+        usual = float(self._config.reconcile_seconds)
+        if not self._events.is_polling():
+            return usual
+        return min(usual, max(POLL_SECONDS, self._scan_took / _POLL_SHARE))
+
+    def _scan(self, *, is_owed: bool = False) -> None:
         """The truth: every file whose bytes or settings differ from its checkpoint."""
-        found: list[Found] = []
-        here = [root for root in roots(self._config) if os.path.isdir(root)]
-        for root in here:
-            found += transcripts_in(root, self._note_error)
-        behind = unread(self._palace, self._config, found, below=here, now=self._disk.now())
+        began = self._disk.monotonic()
+        found = scan(self._palace, self._config, self._disk, roots(self._config))
         recent = (self._disk.now() - _LIVE_SECONDS) * 1e9
         self._work.history = []
-        for one in sorted(behind.files, key=lambda one: one.mtime_ns):
+        for one in sorted(found.files, key=lambda one: one.mtime_ns):
             if one.mtime_ns >= recent:
                 self._work.live[one.path] = None
             else:
                 self._work.history.append(one.path)
-        self._unread_bytes, self._oldest_unread = behind.bytes, behind.oldest
+        self._judge_events(found, is_owed=is_owed)
+        self._blind = found.unreadable
+        self._health.roots = {**self._events.sights(), **self._unreadable()}
+        self._unread_bytes, self._oldest_unread = found.bytes, found.oldest
         self._last_scan = self._disk.monotonic()
+        self._scan_took = self._last_scan - began
+
+    def _judge_events(self, found: Scan, *, is_owed: bool) -> None:
+        """Changes that no event told of are evidence against the events (docs/adr/0005)."""
+        behind = frozenset(one.path for one in found.files if one.unread)
+        told, untold = self._work.told, frozenset[str]()
+        if is_owed or len(told) >= _MOST_TOLD:
+            self._events.forgive()
+        else:
+            untold = behind - self._work.behind - told.keys()
+        self._events.judge(untold, told)
+        self._work.behind, self._work.told = behind, {}
+
+    def _unreadable(self) -> dict[str, Sight]:
+        return {root: Sight(Following.UNREADABLE, why) for root, why in self._blind.items()}
 
     def _read_live(self) -> bool:
         """A few pieces of each live file; True where there is more at once."""
         cold = [p for p, at in self._work.warm.items() if at <= self._disk.monotonic()]
         for path in cold:
             self._work.live[path] = None
+        end = self._disk.monotonic() + _TURN_SECONDS
         for path in list(self._work.live):
             if self._stopping:
                 return False
+            if self._disk.monotonic() >= end:
+                break
             del self._work.live[path]
             self._read_one(path, _LIVE_PIECES, is_cold=path in cold)
         return bool(self._work.live)
@@ -265,7 +351,7 @@ class Daemon:
         """Seconds until a clock of ours runs out."""
         now = self._disk.monotonic()
         ends = [
-            self._last_scan + self._config.reconcile_seconds,
+            self._last_scan + self._interval(),
             self._last_beat + _HEARTBEAT_SECONDS,
             *self._work.warm.values(),
         ]
@@ -277,21 +363,22 @@ class Daemon:
     # --- heartbeat ------------------------------------------------------------------------------
 
     def _beat(self) -> None:
-        now = self._disk.monotonic()
-        if now - self._last_beat < _HEARTBEAT_SECONDS:
+        """Leave a sign of life, at least now and then, and at once where our health has changed."""
+        now, health = self._disk.monotonic(), self._health.note()
+        if now - self._last_beat < _HEARTBEAT_SECONDS and health == self._shown:
             return
-        self._last_beat = now
         beat = {
             "pid": os.getpid(),
             "started_at": self._started_at,
             "seen_at": self._disk.now(),
             "state": "reading history" if self._work.history else "watching",
-            "roots": self._events.states(),
             "reconcile_seconds": self._config.reconcile_seconds,
             "unread_bytes": self._unread_bytes,
             "oldest_unread_at": self._oldest_unread,
+            **health,
         }
         self._palace.set_note("daemon", json.dumps(beat))
+        self._last_beat, self._shown = now, health
 
     def _forget_heartbeat(self) -> None:
         try:

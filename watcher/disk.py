@@ -1,18 +1,23 @@
 """The file system and the clock, as the watcher sees them: one seam for tests and faults.
 
-Owns: opening transcripts for reading only (R4) and telling the time.
+Owns: opening transcripts for reading only (R4), walking roots, what kind of file system a folder is
+on, whether one more folder could be watched, and telling the time.
 Never: writes.
 Called by: everything under watcher/.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from watcher.packed import SUFFIX, Packed
+from mempalace.transcripts.files import OnError, walk
+from watcher.limits import filesystem, may_watch
+from watcher.packed import SUFFIX, Unpacking
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class Disk:
     """The real one. Tests subclass it to lose, to fail and to lie."""
 
     def __init__(self) -> None:
-        self._packed: dict[int, Packed] = {}
+        self._unpacking = Unpacking()
 
     def look(self, path: str) -> Look:
         """Raises OSError where there is nothing, NotAFile where it is no regular file."""
@@ -45,7 +50,7 @@ class Disk:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         if path.endswith(SUFFIX):
             try:
-                self._packed[descriptor] = Packed(descriptor)
+                self._unpacking.open(descriptor)
             except OSError:
                 os.close(descriptor)
                 raise
@@ -53,21 +58,39 @@ class Disk:
 
     def look_at(self, descriptor: int) -> Look:
         look = _look(os.fstat(descriptor), str(descriptor))
-        packed = self._packed.get(descriptor)
+        packed = self._unpacking.get(descriptor)
         return look if packed is None else replace(look, size=packed.size, packed=look.size)
 
     def read(self, descriptor: int, length: int, offset: int) -> bytes:
         """At most `length` bytes from `offset`; fewer at the end of the file."""
-        packed = self._packed.get(descriptor)
+        packed = self._unpacking.get(descriptor)
         return (
             os.pread(descriptor, length, offset) if packed is None else packed.read(length, offset)
         )
 
     def close(self, descriptor: int) -> None:
-        packed = self._packed.pop(descriptor, None)
-        if packed is not None:
-            packed.close()
+        self._unpacking.close(descriptor)
         os.close(descriptor)
+
+    def walk(self, root: str, on_error: OnError) -> Iterator[tuple[str, os.stat_result]]:
+        """Every file below `root` that may be a transcript."""
+        return walk(root, on_error)
+
+    def folder(self, path: str) -> tuple[int, int]:
+        """(device, inode) of a folder: another pair is another folder of that name. Raises OSError
+        where there is none."""
+        status = os.stat(path)
+        if not stat.S_ISDIR(status.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+        return status.st_dev, status.st_ino
+
+    def filesystem(self, path: str) -> str:
+        """The kind of file system, as the system calls it; '' where it does not say."""
+        return filesystem(path)
+
+    def may_watch(self) -> bool:
+        """Would the system let us watch one more folder?"""
+        return may_watch()
 
     def now(self) -> float:
         """Seconds since 1970, as the wall clock has it."""

@@ -88,7 +88,7 @@ class Reading:
         """Add what a cold file holds beyond its last newline, and what nothing has ended.
 
         The state stays before it: when the file grows after all, the same records are met again
-        and known (DESIGN.md §5).
+        and known (docs/design.md).
         """
         state = json.loads(json.dumps(self.fold.state()))
         path = PurePath(self.checkpoint.path)

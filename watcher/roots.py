@@ -64,7 +64,7 @@ def transcripts_at(paths: Iterable[str], on_error: Callable[[OSError], None]) ->
 
 
 class Folders:
-    """Guesses at the working folder of a session that never names one (FORMATS.md §1.1)."""
+    """Guesses at the working folder of a session that never names one."""
 
     def __init__(self, palace: Palace) -> None:
         self._palace = palace

@@ -118,13 +118,13 @@ def main() -> None:
         mempalace("search", a_word_to_search_for(env) if own else "outbox invoices", env=env)
         mempalace("wake-up", env=env)
         capture_live(Path(scratch) / "live")
-    print(
-        "\nWhat to type next:\n"
-        "  .venv/bin/mempalace watch            follow your agents from now on\n"
-        '  .venv/bin/mempalace search "…"       find what was said\n'
-        "  .venv/bin/mempalace wake-up          what a new session should know\n"
-        "  .venv/bin/mempalace status           what is stored, what is behind"
-    )
+    print("\nWhat to type next:")
+    print("  .venv/bin/mempalace watch            follow your agents from now on")
+    if not own:
+        print("The examples' palace is gone again; once an agent has written something here:")
+    print('  .venv/bin/mempalace search "…"       find what was said')
+    print("  .venv/bin/mempalace wake-up          what a new session should know")
+    print("  .venv/bin/mempalace status           what is stored, what is behind")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import IO
 import click
 
 from mempalace import __version__
+from mempalace.cli.output import flush
 from mempalace.errors import EXIT_ERROR, EXIT_OK, MemPalaceError
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it
@@ -31,7 +32,7 @@ class Command:
     help: str
 
 
-# In the order of the help: first steps, filling, finding, looking.
+# In the order of the help: first steps, filling, finding, taking out, looking.
 COMMANDS: dict[str, Command] = {
     "init": Command("mempalace.cli.config", "init", "Create the palace's home and its config."),
     "watch": Command("mempalace.cli.watch", "watch", "Follow the agents' transcripts."),
@@ -42,7 +43,9 @@ COMMANDS: dict[str, Command] = {
     "show": Command("mempalace.cli.show", "show", "Print an exchange, verbatim."),
     "sessions": Command("mempalace.cli.sessions", "sessions", "List the sessions in the palace."),
     "export": Command("mempalace.cli.export", "export", "Write out what the palace holds."),
+    "forget": Command("mempalace.cli.forget", "forget", "Take out what was said, for good."),
     "status": Command("mempalace.cli.status", "status", "What is stored, behind or wrong."),
+    "doctor": Command("mempalace.cli.doctor", "doctor", "What is wrong, and how to mend it."),
     "config": Command("mempalace.cli.config", "config", "Show every setting and its source."),
 }
 
@@ -114,13 +117,14 @@ def main(argv: list[str] | None = None) -> int:
     border = Border()
     try:
         result = cli.main(argv, prog_name="mempalace", standalone_mode=False, obj=border)
-        sys.stdout.flush()  # here, where a broken pipe is still ours to answer
+        flush()  # here, where a broken pipe is still ours to answer
         return result if isinstance(result, int) else EXIT_OK
     except MemPalaceError as error:
         return _fail(error.report(), error.exit_code, border)
     except click.ClickException as error:  # wrong usage is 2, the rest of the family 1
         return _fail(_usage_report(error), error.exit_code, border)
     except (click.Abort, KeyboardInterrupt):  # Abort is click's name for Ctrl-C
+        click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
     except (_ReaderGone, BrokenPipeError):
         return _leave_quietly()

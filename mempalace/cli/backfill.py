@@ -16,25 +16,30 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mempalace import config as configuration
+from mempalace.cli.output import counted
+from mempalace.errors import EXIT_ERROR, EXIT_OK, WrongUsage
 from mempalace.store.palace import Palace
 from watcher.backfill import Backfill, Summary, preview
 from watcher.disk import Disk
 
 _LINE_SECONDS = 5.0  # between two lines of progress where there is no terminal
 _NAMES_SHOWN = 10  # of files that could not be read
-_KINDS_SHOWN = 12  # of what was left out; `status` has all of them
+_KINDS_SHOWN = 5  # of what was left out; `status --json` has all of them
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--dry-run", is_flag=True, help="Say what would be filed, and file nothing.")
 @click.option("--wait", is_flag=True, help="Go on until nothing is left to read.")
-def backfill(paths: tuple[str, ...], dry_run: bool, wait: bool) -> None:
+def backfill(paths: tuple[str, ...], dry_run: bool, wait: bool) -> int:
     """File the history of this machine's agents, newest first.
 
     Without PATHS every transcript below the configured roots is read; with them, these files and
     folders. It may be interrupted and run again at any time: what is filed is not read twice.
+    Exits with 1 where a root, or a folder that was named, could not be looked into.
     """
+    if dry_run and wait:
+        raise WrongUsage("--wait has nothing to wait for in a dry run", "leave one of them out")
     settings = configuration.load()
     started = time.monotonic()
     if dry_run:
@@ -45,8 +50,9 @@ def backfill(paths: tuple[str, ...], dry_run: bool, wait: bool) -> None:
             summary = _show(Backfill(palace, settings, Disk()).run(paths), started)
             while wait and summary.is_unfinished:
                 summary = _show(Backfill(palace, settings, Disk()).run(paths), started)
-    for line in _report(summary, time.monotonic() - started):
+    for line in _report(summary, time.monotonic() - started, is_dry=dry_run, of=paths):
         click.echo(line)
+    return EXIT_ERROR if summary.failed else EXIT_OK
 
 
 @click.command()
@@ -54,10 +60,11 @@ def backfill(paths: tuple[str, ...], dry_run: bool, wait: bool) -> None:
 @click.option("--mode", type=click.Choice(["convos"]), required=True, help="What PATH holds.")
 @click.option("--dry-run", is_flag=True, help="Say what would be filed, and file nothing.")
 @click.pass_context
-def mine(context: click.Context, path: str, mode: str, dry_run: bool) -> None:
+def mine(context: click.Context, path: str, mode: str, dry_run: bool) -> int:
     """File the conversations at PATH: the same as `mempalace backfill PATH`."""
     del mode  # there is one so far
-    context.invoke(backfill, paths=(path,), dry_run=dry_run, wait=False)
+    code: int = context.invoke(backfill, paths=(path,), dry_run=dry_run, wait=False)
+    return code
 
 
 def _show(steps: Iterable[Summary], started: float) -> Summary:
@@ -112,15 +119,17 @@ def _seconds_left(summary: Summary, started: float) -> float:
     return (time.monotonic() - started) * (summary.bytes_total - summary.bytes_done) / done
 
 
-def _report(summary: Summary, seconds: float) -> Iterator[str]:
+def _report(
+    summary: Summary, seconds: float, *, is_dry: bool, of: tuple[str, ...]
+) -> Iterator[str]:
     rate = summary.bytes_read / 1e6 / max(seconds, 0.001)
     yield (
-        f"{summary.files_read:,} files read ({summary.bytes_read / 1e6:,.1f} MB in {seconds:.1f} s,"
-        f" {rate:.1f} MB/s), {summary.files_unchanged:,} with nothing new"
+        f"{counted(summary.files_read, 'file')} read ({summary.bytes_read / 1e6:,.1f} MB in"
+        f" {seconds:.1f} s, {rate:.1f} MB/s), {summary.files_unchanged:,} with nothing new"
     )
     yield (
-        f"{summary.exchanges_new:,} exchanges new, {summary.exchanges_known:,} known;"
-        f" {summary.drawers:,} drawers written"
+        f"{counted(summary.exchanges_new, 'exchange')} new, {summary.exchanges_known:,} known;"
+        f" {counted(summary.drawers, 'drawer')} {'to write' if is_dry else 'written'}"
     )
     if summary.quarantined:
         yield f"quarantined lines: {_counts(summary.quarantined)}"
@@ -128,18 +137,19 @@ def _report(summary: Summary, seconds: float) -> Iterator[str]:
         yield f"unknown record types: {_counts(summary.unknown_types)}"
     if summary.rules:
         yield f"left out by rule: {_counts(summary.rules)}"
-    if summary.not_read:
-        yield f"not read: {len(summary.not_read):,}"
-        for path, why in list(summary.not_read.items())[:_NAMES_SHOWN]:
-            yield f"  {path}: {why}"
-        if len(summary.not_read) > _NAMES_SHOWN:
-            yield f"  and {len(summary.not_read) - _NAMES_SHOWN:,} more"
-    if not summary.files:
-        yield "hint: no transcripts here; `mempalace config` shows where they are looked for"
+    if summary.excluded:
+        yield f"excluded: {counted(summary.excluded, 'file')}"
+    for path, why in list(summary.not_read.items())[:_NAMES_SHOWN]:
+        yield f"not read: {path}: {why}"
+    if len(summary.not_read) > _NAMES_SHOWN:
+        yield f"not read: {len(summary.not_read) - _NAMES_SHOWN:,} more"
+    if not summary.files and not summary.not_read:
+        where = "at " + ", ".join(of) if of else "yet; `mempalace config` shows where is looked"
+        yield f"hint: there are no transcripts {where}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = ", ".join(f"{name} {count:,}" for name, count in ordered[:_KINDS_SHOWN])
     rest = len(ordered) - _KINDS_SHOWN
-    return f"{shown} and {rest} kinds more" if rest > 0 else shown
+    return f"{shown} and {rest} more kinds" if rest > 0 else shown

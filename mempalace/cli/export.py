@@ -66,8 +66,8 @@ def _state_without_log(home: str) -> tuple[int, int] | None:
     Then it was opened as if nobody could write to it (R9), and a writer that starts meanwhile
     changes it under our hands. With a log we see one moment, whatever is written.
     """
-    path = os.path.join(home, paths.PALACE_DB)  # noqa: PTH118 - homes are text, see paths
-    if os.path.exists(path + "-wal") or not os.path.exists(path):  # noqa: PTH110
+    path = os.path.join(home, paths.PALACE_DB)
+    if os.path.exists(path + "-wal") or not os.path.exists(path):
         return None
     state = os.stat(path)  # noqa: PTH116
     return state.st_size, state.st_mtime_ns

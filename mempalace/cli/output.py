@@ -11,7 +11,11 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+
+from mempalace.errors import MemPalaceError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # All but newline and tab; with ESC among them a transcript could redraw the screen.
@@ -20,13 +24,34 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 def write(data: bytes) -> None:
     """Bytes to stdout, whatever the locale."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
+    with _writable():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
 
 
 def say(line: str = "") -> None:
     """A line of text. Not click.echo: into a pipe that takes escape sequences out of our words."""
-    sys.stdout.write(line + "\n")
+    with _writable():
+        sys.stdout.write(line + "\n")
+
+
+def flush() -> None:
+    """What was printed must have arrived before a command may say that all went well."""
+    with _writable():
+        sys.stdout.flush()
+
+
+@contextmanager
+def _writable() -> Iterator[None]:
+    """A reader that left early is nobody's error (BrokenPipeError rises); a full disk is one."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise MemPalaceError(
+            f"cannot write the output: {error.strerror or error}", "make room, or send it elsewhere"
+        ) from error
 
 
 def write_json(value: object) -> None:
@@ -51,6 +76,11 @@ def shown(text: str) -> str:
 def _picture(match: re.Match[str]) -> str:
     code = ord(match.group())
     return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2,000 files`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def one_line(text: str, width: int) -> str:

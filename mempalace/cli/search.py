@@ -7,6 +7,9 @@ Called by: the table in mempalace.cli.
 
 from __future__ import annotations
 
+import os
+import re
+
 import click
 
 from mempalace import paths
@@ -15,6 +18,10 @@ from mempalace.search import Answer, Hit, ask, find
 from mempalace.search.query import KINDS, TIME_FORMS
 from mempalace.store.palace import Palace
 
+_RESUME = {"claude-code": "claude --resume", "codex": "codex resume"}
+_IDENTIFIER_BEFORE = re.compile(r"[A-Za-z0-9_]*\Z")
+_IDENTIFIER_AFTER = re.compile(r"[A-Za-z0-9_]*")
+_WINDOW_HEAD = 60  # characters in which a whole word must begin, or the excerpt begins as it is
 _ID_SHOWN = 8  # characters of an exchange's id; any unique prefix of 6 is accepted
 
 
@@ -100,20 +107,47 @@ def _human(number: int, hit: Hit) -> str:
         *(f"    {line}" if line else "" for line in _marked(hit).split("\n")),
         "",
     ]
-    if hit.source == "claude-code":
-        place = f"  (in {shown(hit.cwd)})" if hit.cwd else ""
-        lines.append(f"    back to it:  claude --resume {shown(hit.session_id)}{place}")
+    lines += _way_back(hit)
     lines.append(f"    all of it:   mempalace show {hit.exchange_id[:_ID_SHOWN]}")
     return "\n".join([*lines, ""])
 
 
+def _way_back(hit: Hit) -> list[str]:
+    """How to go on with the session that it was said in."""
+    command = _RESUME.get(hit.source)
+    if command is None:
+        return []
+    place = f"in {shown(hit.cwd)}" if hit.cwd else ""
+    if hit.path is not None and not os.path.exists(hit.path):
+        place += "; its transcript is gone" if place else "its transcript is gone"
+    end = f"  ({place})" if place else ""
+    return [f"    back to it:  {command} {shown(hit.session_id)}{end}"]
+
+
 def _marked(hit: Hit) -> str:
-    """The text with the words of the question in bold, or between ** where there is no bold."""
+    """The text with the words of the question in bold, or between ** where there is no bold.
+
+    A mark covers the whole identifier that a word stands in; an excerpt from the middle of an
+    exchange begins with a whole word.
+    """
+    text, at = hit.text, 0
     pieces = []
-    at = 0
+    if not hit.drawer_id.endswith("-0"):
+        at = min(_first_word(text), hit.marks[0][0] if hit.marks else len(text))
+        pieces.append("…")
     for begin, end in hit.marks:
-        word = shown(hit.text[begin:end])
+        start = max(at, begin - len(_IDENTIFIER_BEFORE.search(text[:begin]).group()))  # type: ignore[union-attr]
+        stop = end + len(_IDENTIFIER_AFTER.match(text[end:]).group())  # type: ignore[union-attr]
+        if stop <= at:
+            continue
+        word = shown(text[start:stop])
         mark = click.style(word, bold=True) if is_styled() else f"**{word}**"
-        pieces += [shown(hit.text[at:begin]), mark]
-        at = end
-    return "".join([*pieces, shown(hit.text[at:])])
+        pieces += [shown(text[at:start]), mark]
+        at = stop
+    return "".join([*pieces, shown(text[at:])]).strip("\n")
+
+
+def _first_word(text: str) -> int:
+    """Where the first word that is whole begins: a window may begin in the middle of one."""
+    found = re.search(r"\s\s*", text[:_WINDOW_HEAD])
+    return found.end() if found else 0

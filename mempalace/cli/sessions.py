@@ -13,13 +13,13 @@ import sys
 import click
 
 from mempalace import paths
-from mempalace.cli.output import iso, minute, one_line, say, shown, write_json
+from mempalace.cli.output import counted, iso, minute, one_line, say, shown, write_json
 from mempalace.search.query import LARGEST_LIMIT, TIME_FORMS, since_moment
 from mempalace.search.sessions import Session
 from mempalace.search.sessions import sessions as list_sessions
 from mempalace.store.palace import Palace
 
-_WIDTH = 120  # of a line where there is no terminal
+_WIDTH = 150  # of a line where there is no terminal
 _PROMPT = 400  # characters of a prompt in JSON: it is a list, `show` has it whole
 
 
@@ -39,15 +39,22 @@ def sessions(*, wing: str | None, since: str | None, limit: int, as_json: bool) 
     how it began, and how much it is."""
     begin = since_moment(since)
     with Palace.reader(paths.home()) as palace:
-        found = list_sessions(palace, wing=wing, since=begin, limit=limit)
+        found = list_sessions(palace, wing=wing, since=begin, limit=limit + 1)
+    more, found = len(found) > limit, found[:limit]
     if as_json:
         write_json([_as_values(session) for session in found])
         return
     width = shutil.get_terminal_size((_WIDTH, 0)).columns if sys.stdout.isatty() else _WIDTH
     for session in found:
         say(_line(session, max(width, 80)))
+    if found and sys.stdout.isatty():  # a pipe gets the list alone
+        say("all that was said in one: `mempalace show SESSION`")
+        if more:
+            say(f"there are more: --limit {limit * 5}, --wing, --since")
     if not found:
-        say("No sessions.\nhint: `mempalace backfill` files what is on this machine")
+        narrowed = wing is not None or since is not None
+        remedy = "try without the filters" if narrowed else "`mempalace backfill` files some"
+        say(f"No sessions.\nhint: {remedy}")
 
 
 def _as_values(session: Session) -> dict[str, object]:
@@ -67,9 +74,9 @@ def _as_values(session: Session) -> dict[str, object]:
 
 
 def _line(session: Session, width: int) -> str:
-    size = f"{session.exchanges:,} exchanges, {_size(session.characters)}"
+    size = f"{counted(session.exchanges, 'exchange')}, {_size(session.characters)}"
     head = (
-        f"{minute(session.ended_at):<20}  {shown(session.id)}  {session.wing or '-':<16}  "
+        f"{minute(session.ended_at):<20}  {shown(session.id):<36}  {session.wing or '-':<16}  "
         f"{size:<24}  "
     )
     prompt = session.first_prompt

@@ -7,11 +7,16 @@ Called by: the table in mempalace.cli.
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+
 import click
 
 from mempalace import paths
 from mempalace.cli.output import is_styled, iso, minute, say, shown, write_json
+from mempalace.errors import NotThereYet, WrongUsage
 from mempalace.search import exchange_named
+from mempalace.search.lookup import session_called
 from mempalace.store import whole
 from mempalace.store.exchanges import Stored
 from mempalace.store.palace import Palace
@@ -24,24 +29,42 @@ from mempalace.store.whole import Exchange
 def show(*, id: str, as_json: bool) -> None:  # noqa: A002 - click names it after the argument
     """Print an exchange, whole and verbatim, in the order in which it was said.
 
-    ID is an exchange's or a drawer's, as `mempalace search` shows them; 6 characters are enough
-    where no other begins with them.
+    ID is an exchange's or a drawer's, as `mempalace search` shows them, or a session's: then all of
+    its exchanges are printed. 6 characters are enough where no other begins with them.
     """
     with (
         Palace.reader(paths.home()) as palace,
         palace.reading() as db,
         whole.snapshot(db),
     ):
-        exchange = whole.exchange(db, exchange_named(db, id))
-    if as_json:
-        write_json(_as_values(exchange))
+        for exchange in _named(db, id):
+            if as_json:
+                write_json(_as_values(exchange))
+            else:
+                _print(exchange)
+
+
+def _named(db: sqlite3.Connection, given: str) -> Iterator[Exchange]:
+    try:
+        n = exchange_named(db, given)
+    except (NotThereYet, WrongUsage) as error:
+        try:
+            session = session_called(db, given)
+        except (NotThereYet, WrongUsage):
+            raise error from None
+        yield from whole.in_order(db, wing=None, session=session, headless=True)
         return
+    yield whole.exchange(db, n)
+
+
+def _print(exchange: Exchange) -> None:
     say(_head(exchange))
     for record in exchange.records:
         say()
         say(_record_head(record))
         if record.text:
             say(shown(record.text))
+    say()
 
 
 def _as_values(exchange: Exchange) -> dict[str, object]:

@@ -109,6 +109,8 @@ def _files(stock: Stock) -> Iterator[str]:
         f"{stock.files:,} files known, {stock.gone_files:,} of them gone,"
         f" {len(stock.failed_files):,} failed; lag {lag_seconds(stock):,.0f} s"
     )
+    if stock.forgotten:
+        yield f"forgotten: {stock.forgotten:,} names of records are kept out for good"
     if stock.quarantine:
         yield f"quarantined: {_counts(stock.quarantine)}"
     if stock.left_out:

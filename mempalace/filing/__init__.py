@@ -3,6 +3,7 @@
 `messages` decides where a record belongs, `streams` writes exchanges and their two texts.
 """
 
-from mempalace.filing.messages import Filed, Filing, Origin, settle_sessions
+from mempalace.filing.messages import Filed, Filing, Origin
+from mempalace.filing.wings import settle_sessions
 
 __all__ = ["Filed", "Filing", "Origin", "settle_sessions"]

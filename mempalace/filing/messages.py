@@ -14,14 +14,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mempalace.config import Config
+from mempalace.filing.forgotten import RULE as FORGOTTEN
+from mempalace.filing.forgotten import End, Forgotten, Tombstones
 from mempalace.filing.streams import Streams
+from mempalace.filing.wings import wing_for
 from mempalace.mining import private
-from mempalace.mining.projects import names_for, project_root
 from mempalace.model import Message, Role
-from mempalace.store import exchanges, places
+from mempalace.store import exchanges, forget, places
 from mempalace.store.exchanges import Known, Stored
 
-CHATS = "chats"  # the wing of what names no project
 _IMPORTANCE = 3  # the middle, until it is computed from the words
 _IMPORTANCE_OF_COMMANDS = 2
 _CUT_ROLES = frozenset({Role.CALL, Role.RESULT, Role.NOISE})  # kept up to mining.tool_chars
@@ -67,10 +68,13 @@ class Filing:
         self._db = db
         self._config = config
         self._origin = origin
+        self._now = now
         self._streams = Streams(db, now)
         self._headless: dict[int, bool] = {}
-        self._open = self._exchange_of(state.get("open"))
-        self._subagent = self._exchange_of(state.get("subagent"))
+        self._tombstones = Tombstones(db)
+        self._gone_at = -1  # the line that took forgotten words back: it may say them otherwise
+        self._open = self._end_of(state.get("open"))
+        self._subagent = self._end_of(state.get("subagent"))
         self.filed = Filed()
 
     def close(self) -> dict[str, str]:
@@ -79,9 +83,9 @@ class Filing:
         self.filed.drawers = self._streams.drawers
         ends = {"open": self._open, "subagent": self._subagent}
         return {
-            name: exchanges.id_of(self._db, exchange)
-            for name, exchange in ends.items()
-            if exchange is not None
+            name: end.id if isinstance(end, Forgotten) else exchanges.id_of(self._db, end)
+            for name, end in ends.items()
+            if end is not None
         }
 
     def file(self, messages: Iterable[Message]) -> None:
@@ -99,9 +103,31 @@ class Filing:
         if not rule:
             return True
         self.filed.left_out[rule] += 1
-        if message.role is Role.HUMAN:
+        if rule == FORGOTTEN:
+            self._pass_forgotten(message)
+        elif message.role is Role.HUMAN:
             self._open = None  # what answers it is not the answer to the prompt before
         return False
+
+    def _pass_forgotten(self, message: Message) -> None:
+        """What follows a forgotten record goes where that went, as it would have with it."""
+        for exchange in self._tombstones.opened_by(message):
+            self._forget(exchange)
+        end = self._tombstones.spread(message)
+        if message.rule == "subagent":
+            self._subagent = end
+        elif message.role is Role.HUMAN:
+            self._open = end
+        else:
+            self._open = self._open or end
+
+    def _forget(self, exchange: int) -> None:
+        """A prompt was stored before a line told that its words are ones that were forgotten."""
+        self._streams.flush(exchange)
+        exchange_id = exchanges.id_of(self._db, exchange)
+        end = Forgotten(bytes.fromhex(exchange_id))
+        self._open = end if self._open == exchange else self._open
+        forget.forget(self._db, [exchange_id], self._now)
 
     def _rule_against(self, message: Message) -> str:
         """The rule that leaves a message out, or ''."""
@@ -111,9 +137,11 @@ class Filing:
             return "excluded"
         if message.rule and not (message.text and config.keeps(message.rule)):
             return message.rule
-        if exchanges.is_tombstoned(self._db, message.keys):
-            return "forgotten"
-        return ""
+        is_task = message.kind == "task"  # begins something new beside the conversation
+        beside = None if is_task else self._subagent
+        end = beside if message.rule == "subagent" else self._open
+        is_instead = message.role is Role.HUMAN and message.offset == self._gone_at
+        return FORGOTTEN if is_instead or self._tombstones.cover(message, end) else ""
 
     def _kept_text(self, message: Message) -> tuple[str, int]:
         """The text as it is stored, and the number of characters left out of it (R10, R11)."""
@@ -191,7 +219,7 @@ class Filing:
         call = exchanges.find(self._db, message.call) if message.call else None
         exchange = self._target(message)
         if message.rule == "subagent":
-            exchange = None if message.kind == "task" else self._subagent
+            exchange = None if message.kind == "task" else _stored(self._subagent)
             exchange = exchange or self._new_exchange(message, headless=True)
             self._subagent = exchange
         elif exchange is None:
@@ -207,9 +235,10 @@ class Filing:
         call = exchanges.find(self._db, message.call) if message.call else None
         if call is not None:
             return call.exchange
-        if message.role is Role.RESULT and self._open and not self._is_headless(self._open):
+        here = _stored(self._open)
+        if message.role is Role.RESULT and here and not self._is_headless(here):
             return None
-        return self._open
+        return here
 
     def _refresh(self, known: Known, text: str, omitted: int) -> None:
         """Under a newer parser a text is updated in place; so is one of which more is kept now."""
@@ -219,16 +248,28 @@ class Filing:
 
     def _withdraw(self, message: Message) -> None:
         """Words that were taken back, or an answer that was abandoned."""
+        if message.role is Role.RETRACTED and self._tombstones.hold(message.keys):
+            self._gone_at = message.offset
         known = self._find(message)
         if known is None:
+            self._withdraw_forgotten(message)
             return
         if message.role is Role.SUPERSEDED and known.role is Role.ASSISTANT:
             exchanges.set_role(self._db, known.n, Role.ALTERNATE)
         if message.role is Role.RETRACTED and known.role is Role.HUMAN:
-            to = self._open
+            to = _stored(self._open)
             if to == known.exchange:
                 to = exchanges.prompt_before(self._db, *exchanges.place_of(self._db, to))
             self._retire(known.exchange, to, "taken back by its author")
+
+    def _withdraw_forgotten(self, message: Message) -> None:
+        """What follows a prompt that was taken back goes on with the prompt before it."""
+        is_open = isinstance(self._open, Forgotten) and self._open.key in message.keys
+        if is_open and message.role is Role.RETRACTED:
+            origin = self._origin
+            self._open = exchanges.prompt_before(
+                self._db, origin.file, origin.content, message.offset
+            )
 
     def _find(self, message: Message) -> Known | None:
         """The record of these keys; two prompts that turn out to be one become one."""
@@ -282,8 +323,10 @@ class Filing:
     def _wing_for(self, folder: str) -> int:
         return wing_for(self._db, self._config, folder)
 
-    def _exchange_of(self, exchange_id: str | None) -> int | None:
-        return exchanges.numbered(self._db, exchange_id) if exchange_id else None
+    def _end_of(self, exchange_id: str | None) -> End:
+        """What a state names: an exchange, one that was forgotten meanwhile, or none."""
+        exchange = exchanges.numbered(self._db, exchange_id) if exchange_id else None
+        return exchange or self._tombstones.end_of(exchange_id)
 
     def _is_headless(self, exchange: int) -> bool:
         if exchange not in self._headless:
@@ -333,30 +376,6 @@ class Filing:
         return made
 
 
-def wing_for(db: sqlite3.Connection, config: Config, folder: str) -> int:
-    """The wing of a working folder (DESIGN.md §5): a configured prefix, the answer once given,
-    the git project, the nearest known project above a folder that is gone, its own name."""
-    for prefix, name in config.wings.items():
-        if folder == prefix or folder.startswith(prefix.rstrip("/") + "/"):
-            return places.wing_named(db, name, prefix)
-    known = places.wing_of_folder(db, folder)
-    if known is not None:
-        return known
-    root = project_root(folder) if folder.startswith("/") else None
-    wing = None if root else places.wing_above(db, folder)
-    if wing is None:
-        root = root or folder
-        wing = places.wing_of_root(db, root, names_for(root))
-    places.remember_folder(db, folder, wing)
-    return wing
-
-
-def settle_sessions(
-    db: sqlite3.Connection, config: Config, file: int, *, named: str | None, guess: str | None
-) -> None:
-    """Give the sessions of a file whose prompts name no folder a wing: of the folder that another
-    line has named, of a guess, else `chats`."""
-    folder = named or guess
-    for session in places.without_folder(db, file):
-        wing = wing_for(db, config, folder) if folder else places.wing_named(db, CHATS)
-        places.settle(db, session, named, wing)
+def _stored(end: End) -> int | None:
+    """The exchange that can take a record, None where there is none or it was forgotten."""
+    return None if isinstance(end, Forgotten) else end

@@ -9,7 +9,7 @@ Called by: filing.
 
 from __future__ import annotations
 
-WINDOW = 800  # code points, DESIGN.md §2
+WINDOW = 800  # code points, docs/design.md
 OVERLAP = 100
 _LEAST = 600  # a window is cut here at the earliest, to end at a natural break
 _BREAKS = ("\n\n", "\n", " ")

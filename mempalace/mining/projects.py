@@ -1,7 +1,7 @@
 """Which project does a folder belong to?
 
 Owns: the git project of a working folder, worktrees counted as their main repository, and what is
-guessed for folders that are gone (DESIGN.md §5).
+guessed for folders that are gone (docs/design.md).
 Never: writes, asks git (a subprocess a folder is too slow), knows wings.
 Called by: filing, once for each new folder; wake-up's guess goes through what filing stored.
 """

@@ -1,4 +1,4 @@
-"""Finding what was said: a question in, exchanges out (DESIGN.md §6).
+"""Finding what was said: a question in, exchanges out (docs/design.md).
 
 `query` says what may be asked, `keywords` finds candidates in the full-text index, `find` makes
 hits of them, `lookup` finds one exchange by its id.

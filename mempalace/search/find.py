@@ -15,7 +15,7 @@ from typing import Any
 
 from mempalace.ids import drawer_id, slug
 from mempalace.model import STREAM_OF, Role, Stream
-from mempalace.search.keywords import Keywords
+from mempalace.search.keywords import Candidate, Keywords
 from mempalace.search.lookup import source_called, wing_called
 from mempalace.search.query import Query
 from mempalace.store.checkpoints import HIDDEN
@@ -25,6 +25,7 @@ from mempalace.store.whole import snapshot
 
 KEYWORDS_ONLY = "keywords only: no vectors yet"
 _BATCH = 256  # candidates looked up at once
+_TOGETHER = 1_024  # drawers with some of the words, looked up to join those of one exchange
 _TIES = 1_000  # exchanges of one score among which the latest are chosen
 
 
@@ -69,9 +70,12 @@ def find(palace: Palace, query: Query) -> Answer:
         keywords = Keywords(db, query.text, query.stream)
         filters = _Filters(db, query)
         found: dict[int, _Found] = {}
-        _collect(keywords.with_all(), filters, found, query.limit)
+        for candidates in keywords.with_all():
+            _collect(candidates, filters, found, query.limit)
+            if len(found) >= query.limit:
+                break
         if len(found) < query.limit:
-            _collect(keywords.with_any(), filters, found, query.limit)
+            _add_partial(keywords, filters, found, query.limit)
         best = sorted(found.values(), key=lambda one: (-one.score, -(one.said_at or 0), one.drawer))
         hits = tuple(
             hit(
@@ -115,12 +119,44 @@ def _collect(
             last = score
 
 
+def _add_partial(
+    keywords: Keywords, filters: _Filters, found: dict[int, _Found], limit: int
+) -> None:
+    """Add exchanges that hold some terms. What one explains is what all its drawers explain
+    together, as far as they are among the best `_TOGETHER`; it is shown by its best drawer."""
+    candidates = keywords.with_any()
+    best: dict[int, Candidate] = {}
+    held: dict[int, int] = {}
+    seen = 0
+    while batch := list(islice(candidates, _BATCH)):
+        exchanges = filters.exchanges_of([one.drawer for one in batch])
+        for one in batch:
+            exchange = exchanges.get(one.drawer)
+            if exchange is None or exchange in found:
+                continue
+            if filters.has_times and not filters.is_in_time(filters.said_at(exchange, one.drawer)):
+                continue
+            best.setdefault(exchange, one)
+            held[exchange] = held.get(exchange, 0) | one.held
+        seen += len(batch)
+        if seen >= _TOGETHER and len(best) >= limit:
+            break
+    scores = {n: keywords.score(held[n], one.bm25) for n, one in best.items()}
+    order = sorted(scores, key=lambda n: -scores[n])
+    for place, exchange in enumerate(order):
+        if place >= limit and scores[exchange] < scores[order[limit - 1]]:
+            break
+        drawer = best[exchange].drawer
+        found[exchange] = _Found(drawer, scores[exchange], filters.said_at(exchange, drawer))
+
+
 class _Filters:
     """Which drawers a query may find."""
 
     def __init__(self, db: sqlite3.Connection, query: Query) -> None:
         self._db = db
         self._query = query
+        self.has_times = query.since is not None or query.until is not None
         where: list[tuple[str, object]] = []
         if query.wing is not None:
             where.append(("e.wing = ?", wing_called(db, query.wing)))
@@ -157,7 +193,7 @@ class _Filters:
 
     def is_in_time(self, said_at: int | None) -> bool:
         query = self._query
-        if query.since is None and query.until is None:
+        if not self.has_times:
             return True
         if said_at is None:
             return False

@@ -13,7 +13,7 @@ import sqlite3
 from mempalace.errors import NotThereYet, WrongUsage
 from mempalace.ids import slug
 
-_LEAST = 6  # characters of an id, DESIGN.md §2
+_LEAST = 6  # characters of an id, docs/design.md
 _SHOWN = 5  # of the ids that a prefix may mean
 _ID = re.compile(r"([0-9a-z]+)(?:-[a-z]*(?:-\d*)?)?")
 

@@ -1,1 +1,1 @@
-"""palace.db: the truth (DESIGN.md §1)."""
+"""palace.db: the truth (docs/design.md)."""

@@ -92,6 +92,15 @@ def instant(value: object) -> int | None:
     return None
 
 
+_LABEL = re.compile(r"[\w.:/@ -]{1,120}")
+
+
+def label(name: str) -> str:
+    """A name out of a transcript as it may be counted and shown: of a tool, a type of record. What
+    is no name (a sentence, a tag) is not kept (R6, R10)."""
+    return name if _LABEL.fullmatch(name) else "(no name)"
+
+
 _OWN_COMMAND = re.compile(
     r"""
     "(?:cmd|command)":\s*(?:\[\s*)?"             # the command line of a shell tool

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from mempalace.ids import digest
-from mempalace.transcripts.base import what_runs
+from mempalace.transcripts.base import label, what_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _block(item: dict[str, Any]) -> Block:
     if kind in ("thinking", "redacted_thinking"):
         return Block("thinking", text_at(item, "thinking") or "")
     if kind == "tool_use" or kind.endswith("_tool_use"):
-        name = text_at(item, "name") or "tool"
+        name = label(text_at(item, "name") or "tool")
         given = _compact(item.get("input", {}))
         own_id, runs = text_at(item, "id") or "", what_runs(name, given)
         return Block("call", f"{name} {given}", id=own_id, name=name, runs=runs)

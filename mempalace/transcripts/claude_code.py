@@ -17,7 +17,7 @@ from typing import Any
 
 from mempalace.ids import digest, record_key
 from mempalace.model import Message, Role
-from mempalace.transcripts.base import TurnsOf, instant, no_relatives
+from mempalace.transcripts.base import TurnsOf, instant, label, no_relatives
 from mempalace.transcripts.claude_answers import Answers
 from mempalace.transcripts.claude_blocks import Block, blocks_of, content_of, raw_digest, text_at
 from mempalace.transcripts.claude_human import (
@@ -115,7 +115,7 @@ class ClaudeFold:
         if kind == "attachment":
             return self._attachment(record, offset)
         known = kind in WORDLESS
-        return [self._left_out(record, offset, kind if known else f"unknown:{kind[:40]}")]
+        return [self._left_out(record, offset, kind if known else f"unknown:{label(kind)}")]
 
     def finish(self) -> list[Message]:
         # Their folder is the session's: which one was named last depends on when this is asked.
@@ -167,6 +167,7 @@ class ClaudeFold:
         told = self._queue.carried(words.text, keys, at, offset, carrier=carrier)
         return [
             *self._retracted(record, told.instead_of, offset),
+            *map(self._queued, told.before),
             self._message(
                 record,
                 Role.HUMAN,
@@ -370,7 +371,9 @@ class ClaudeFold:
             return self._message(
                 record, Role.RESULT, text, [key], offset, rule=rule, call=call, call_name=name
             )
-        return self._left_out(record, offset, kind if kind == "image" else f"unknown:block {kind}")
+        return self._left_out(
+            record, offset, kind if kind == "image" else f"unknown:block {label(kind)}"
+        )
 
     # --- shared -------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mempalace.transcripts.base import label
 from mempalace.transcripts.claude_blocks import Block
 from mempalace.transcripts.claude_text import Words, human_words, words_in_result
 
@@ -26,7 +27,7 @@ def injected_by(record: dict[str, Any]) -> str:
         return "meta"
     kind = _origin(record)
     if kind and kind != "human":
-        return f"origin:{kind[:40]}"
+        return f"origin:{label(kind)}"
     return "origin:system" if record.get("promptSource") == "system" else ""
 
 

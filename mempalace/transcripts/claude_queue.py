@@ -20,6 +20,7 @@ from mempalace.transcripts.claude_text import Words
 
 _ENTRIES_KEPT = 40  # in the state (R5); nobody has that many prompts waiting
 _MIRRORS_KEPT = 20
+_ENVELOPE = 4  # a line that wraps queued words is at most this many times as long
 _PASTED = re.compile(r"\[Pasted text #\d+(?: \+\d+ lines)?\]")
 
 Found = tuple[Words, list[bytes], int | None, int]
@@ -36,6 +37,7 @@ class Carried:
     offset: int
     kind: str  # how it was queued; '' for what was not
     instead_of: list[bytes]
+    before: list[Found]  # prompts that were run and that no line will carry any more
 
 
 @dataclass(slots=True)
@@ -156,21 +158,24 @@ class Queue:
             for mirror in self._mirrors:
                 if mirror.mark == mark and carrier not in mirror.carriers:
                     mirror.carriers.append(carrier)
-                    return Carried([bytes.fromhex(mirror.key), *keys], at, offset, "", [])
+                    return Carried([bytes.fromhex(mirror.key), *keys], at, offset, "", [], [])
             entry = self._find(mark, run=False) or self._find(mark, run=True)
         if entry is None:
             stood_for = self._stood_for(text, carrier)
             for one in stood_for:
                 self._spend(one)
+            before = self.unclaimed() if carrier == "user" else []
             if carrier != "user":
                 self._remember(mark, keys[0].hex(), carrier)
-            return Carried(keys, at, offset, "", [bytes.fromhex(one.key) for one in stood_for])
+            instead_of = [bytes.fromhex(one.key) for one in stood_for]
+            return Carried(keys, at, offset, "", instead_of, before)
         entry.said = carrier
         if carrier != "user":
             self._remember(mark, entry.key, carrier)
         if entry.run:
             self._drop(entry)
-        return Carried([bytes.fromhex(entry.key), *keys], entry.at, entry.offset, entry.kind, [])
+        keys = [bytes.fromhex(entry.key), *keys]
+        return Carried(keys, entry.at, entry.offset, entry.kind, [], [])
 
     def disown(self, text: str, *, wrapped: bool) -> list[bytes]:
         """A line that no human wrote carries `text`: what was queued so is no human's either.
@@ -184,7 +189,7 @@ class Queue:
             if not entry.said
             and (
                 entry.mark == mark
-                or (wrapped and entry.run and _holds(text, self._text_of(entry).strip()))
+                or (wrapped and entry.run and _wraps(text, self._text_of(entry).strip()))
             )
         ]
         for entry in gone:
@@ -201,10 +206,15 @@ class Queue:
         self._mirrors.clear()
 
     def unclaimed(self) -> list[Found]:
-        """Words that were run, but that no line carried before the answer began."""
+        """Words that were run, but that no line carried before another prompt, or the answer.
+
+        A user line that carries them after all, before an answer, is their mirror.
+        """
         run = [entry for entry in self._entries if entry.run]
         found = [self._found(entry) for entry in run if not entry.said]
         for entry in run:
+            if not entry.said:
+                self._remember(entry.mark, entry.key, "queue")
             self._drop(entry)
         return [one for one in found if one[0].text]
 
@@ -222,7 +232,8 @@ class Queue:
         if pasted or carrier != "user":
             return pasted[:1]
         run = [entry for entry in open_ if entry.run]
-        return [e for e in run if _holds(text, self._text_of(e).strip())] or run[:1]
+        held = [entry for entry in run if _holds(text, self._text_of(entry).strip())]
+        return held or [entry for entry in run if _is_bare_command(self._text_of(entry))][:1]
 
     def _remember(self, mark: str, key: str, carrier: str) -> None:
         self._mirrors.append(_Mirror(mark, key, [carrier]))
@@ -281,6 +292,16 @@ def _holds(text: str, part: str) -> bool:
             return True
         at = text.find(part, at + 1)
     return False
+
+
+def _is_bare_command(text: str) -> bool:
+    """`/name` alone: the desktop's user line has what the command says in its place."""
+    return text.startswith("/") and not any(c.isspace() for c in text.strip())
+
+
+def _wraps(text: str, part: str) -> bool:
+    """Is `text` little more than `part` in an envelope? A word that some tag holds is not."""
+    return len(part) * _ENVELOPE >= len(text) and _holds(text, part)
 
 
 def _is_expanded(short: str, long: str) -> bool:

@@ -20,7 +20,17 @@ import orjson
 BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n\v\f"
 _PADDING = " \t\r\n\v\f\0"
-_DECODER = json.JSONDecoder(strict=False)  # real lines hold raw control characters in strings
+_LONGEST_NUMBER = 4_000  # digits; Python itself refuses more than 4,300
+NOT_JSON, TOO_DEEP = "not JSON", "nested too deeply"
+
+
+def _integer(digits: str) -> int | str:
+    """A number of thousands of digits is no number that anybody meant: it is kept as its text."""
+    return int(digits) if len(digits) <= _LONGEST_NUMBER else digits
+
+
+# Real lines hold raw control characters in strings.
+_DECODER = json.JSONDecoder(strict=False, parse_int=_integer)
 # Where a whole record may start behind a torn one.
 _NEXT = re.compile(r"[ \t\r\n\v\f\0]*(?:\{|\Z)")
 _ATTEMPTS = 10_000  # at such a place in one line; junk may hold millions
@@ -84,26 +94,29 @@ def _salvage(kept: bytes, start: int, result: Line) -> None:
     """Take every whole record out of a line that is not one JSON value."""
     text = kept.decode("utf-8", "replace")
     place = _Places(text, kept, start)
-    broken: int | None = None
+    broken: tuple[int, str] | None = None  # where it begins, and why
+
+    def end_broken(end: int) -> None:
+        if broken is not None:
+            from_ = place.of(broken[0])
+            result.bad.append(Bad(from_, end - from_, broken[1]))
+
     for begin, value, whole in _values(text):
+        reason = str(value)
         try:
             clean = _cleaned(value) if whole else None
         except RecursionError:  # deeper than anything that a program writes
-            whole = False
+            whole, reason = False, TOO_DEEP
         if not whole:
-            broken = begin if broken is None else broken
+            broken = broken or (begin, reason if reason == TOO_DEEP else NOT_JSON)
             continue
-        if broken is not None:
-            from_ = place.of(broken)
-            result.bad.append(Bad(from_, place.of(begin) - from_, "not JSON"))
-            broken = None
+        end_broken(place.of(begin))
+        broken = None
         if isinstance(clean, dict):
             result.objects.append((place.of(begin), clean))
         else:
             result.strays += 1
-    if broken is not None:
-        from_ = place.of(broken)
-        result.bad.append(Bad(from_, start + len(kept) - from_, "not JSON"))
+    end_broken(start + len(kept))
 
 
 class _Places:
@@ -138,8 +151,10 @@ def _values(text: str) -> Iterator[tuple[int, Any, bool]]:
             continue
         try:
             value, end = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            value, end, whole = None, 0, False
+        except RecursionError:
+            value, end, whole = TOO_DEEP, 0, False
+        except ValueError:
+            value, end, whole = NOT_JSON, 0, False
         else:
             whole = not torn or _is_record(text, position, end, value)
         yield position, value, whole

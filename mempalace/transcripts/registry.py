@@ -2,7 +2,7 @@
 
 Owns: the list of formats and the files beside transcripts that are none.
 Never: reads a file.
-Called by: watcher.roots, watcher.capture.
+Called by: watcher.roots, watcher.capture, and whoever asks which files are stale.
 """
 
 from __future__ import annotations
@@ -39,6 +39,11 @@ def may_hold_transcripts(folder_name: str) -> bool:
 
 def by_source(source: str) -> Format | None:
     return next((one for one in FORMATS if one.source == source), None)
+
+
+def versions() -> dict[str, int]:
+    """The version of each source's parser; under '' that of what no format knows."""
+    return {one.source: one.version for one in FORMATS} | {"": VERSION}
 
 
 def recognise(records: Iterable[dict[str, Any]]) -> Format | None:

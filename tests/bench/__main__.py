@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.bench import amplification, filing, idle, latency, processes
+from tests.bench import amplification, codex, filing, idle, latency, processes
 from tests.bench.measure import Row, table
 
 BENCHMARKS = {
@@ -18,6 +18,7 @@ BENCHMARKS = {
     "latency": latency.run,
     "idle": idle.run,
     "amplification": amplification.run,
+    "codex": codex.run,
 }
 
 

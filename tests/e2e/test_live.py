@@ -195,7 +195,7 @@ class TestEvents:
                 daemon.wait()
 
 
-# DESIGN.md §5: an `enqueue` that nothing ends is stored when the file is cold.
+# docs/design.md: an `enqueue` that nothing ends is stored when the file is cold.
 def test_what_waits_for_a_cold_file_is_not_forgotten_when_the_daemon_ends(
     tmp_path, root, palace_home
 ):

@@ -335,7 +335,7 @@ class TestSources:
 
     def test_a_dry_run_makes_no_palace(self, file, said, palace_home):
         file.write_bytes(said.prompt("one"))
-        assert "1 exchanges new" in run("backfill", "--dry-run").stdout
+        assert "1 exchange new" in run("backfill", "--dry-run").stdout
         assert not palace_home.exists()
 
 

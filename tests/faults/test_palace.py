@@ -129,6 +129,8 @@ class TestFullDisk:
             assert not daemon.has_ended
             assert str(home) in daemon.output()
             assert accounted(home) < path.stat().st_size
+            shown = run("status", env={**os.environ, **env}).stdout  # R7: on a disk without a byte
+            assert "degraded: nothing can be stored: the disk with" in shown
             ballast.unlink()
             until(lambda: accounted(home) == path.stat().st_size)
             assert daemon.end() == 0

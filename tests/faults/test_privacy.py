@@ -19,8 +19,8 @@ from tests.capturing import Capturing
 from tests.faults.lines import Lines
 from tests.faults.programs import prompts, run, until, watching
 from tests.faults.test_files import Failing
-from watcher.roots import transcripts_in
-from watcher.scan import unread
+from watcher.disk import Disk
+from watcher.scan import scan
 
 SECRET = "zqxsecret"
 FOLDER = "zqxfolder"
@@ -361,8 +361,7 @@ class TestExcluded:
                 line = said.prompt(SECRET)
                 path = write(folder, said, line)
                 assert [o.bytes_read for o in captured.read(path)] == [len(line)]
-            here = list(transcripts_in(str(folder), list[OSError]().append))
-            behind = unread(captured.palace, captured.config, here, below=[str(folder)], now=0)
+            behind = scan(captured.palace, captured.config, Disk(), [str(folder)])
             assert (behind.files, behind.bytes) == ([], 0)
 
     def test_a_session_whose_exclusion_is_lifted_is_stored_under_its_own_names(

@@ -251,5 +251,5 @@ class TestOneDaemon:
             assert daemon.end() == 0
         assert modes.pop("palace.db-wal", "0o600") == "0o600"
         assert modes.pop("palace.db-shm", "0o600") == "0o600"
-        assert modes == {"palace.db": "0o600", "watch.lock": "0o600"}
+        assert modes == dict.fromkeys(["palace.db", "watch.lock", "watch.pause"], "0o600")
         assert oct(palace_home.stat().st_mode & 0o777) == "0o700"

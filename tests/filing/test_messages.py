@@ -59,7 +59,7 @@ class TestEchoes:
 
 
 class TestCutting:
-    """DESIGN "From line to drawer": a call and a result are kept up to mining.tool_chars."""
+    """Of tools: a call and a result are kept up to mining.tool_chars."""
 
     def test_the_number_of_characters_left_out_is_said_in_place(self, tmp_path):
         session = Session().user("go").call("t1", command="ls").result("t1", "x" * 2_500)

@@ -1,7 +1,7 @@
 """Random sessions, with a model of the words that a careful reader finds in them.
 
 Owns: the moves that a session is made of, and what each must leave in the palace.
-Called by: tests/properties/test_reading.py.
+Called by: tests/properties/test_reading.py, tests/properties/test_forgetting.py.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ class Story:
 
 
 class Teller:
-    """Makes a story of random moves."""
+    """Makes a story of random moves; where `distinct`, no words are said twice."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, *, distinct: bool = False) -> None:
         self._random = chance
         self._tools = 0
+        self._is_distinct = distinct
+        self._said = 0
 
     def story(self) -> Story:
         story = Story([Session(self._session(0))])
@@ -65,15 +67,20 @@ class Teller:
             move(story, session)
         self._answer(story, session)
 
+    def _words(self, choices: list[str]) -> str:
+        words = self._random.choice(choices)
+        self._said += 1
+        return f"{words} zq{self._said:03}x" if self._is_distinct else words
+
     def _hear(self, story: Story, tell, role: str) -> str:
-        words = self._random.choice(_PHRASES)
+        words = self._words(_PHRASES)
         tell(words)
         story.words[(role, words)] += 1
         return words
 
     def _answer(self, story: Story, session: Session) -> None:
         message = f"msg_{session.session[-2:]}_{len(session.records)}"
-        words = self._random.choice(["Done.", "I look at it.", "はい。"])
+        words = self._words(["Done.", "I look at it.", "はい。"])
         if self._random.random() < 0.3:
             session.text(words[:2], message=message, parentUuid="p")
             session.text(words, message=message, parentUuid="p")
@@ -87,8 +94,9 @@ class Teller:
         session.call(tool, name="Edit", file_path="a.py")
         choice = self._random.random()
         if choice < 0.2:
-            session.result(tool, REJECTED + "not like that")
-            story.words[("SAID", "not like that")] += 1
+            words = self._words(["not like that"])
+            session.result(tool, REJECTED + words)
+            story.words[("SAID", words)] += 1
         elif choice < 0.4:
             self._hear(story, lambda words: session.result(tool, "ok", words), "HUMAN")
             self._answer(story, session)  # an equal text that is queued next is no mirror of it
@@ -96,7 +104,7 @@ class Teller:
             session.result(tool, "ok")
 
     def _steer(self, story: Story, session: Session) -> None:
-        words = self._random.choice(_PHRASES)
+        words = self._words(_PHRASES)
         ways: list[list[tuple[str, str | None]]] = [
             [("enqueue", words), ("remove", None)],
             [("enqueue", words), ("remove", words)],

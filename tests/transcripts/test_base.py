@@ -12,7 +12,7 @@ NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z
 
 
 class TestInstant:
-    """DESIGN of keys: equal instants are equal numbers, however they are written (R3)."""
+    """Keys: equal instants are equal numbers, however they are written (R3)."""
 
     @pytest.mark.parametrize(
         "value",

@@ -407,3 +407,45 @@ class TestInThePalace:
                 ("ASSISTANT", "Done."), ("ASSISTANT", "I begin."), ("HUMAN", "refactor it"),
             ]  # fmt: skip
             assert len(kept) == 1
+
+
+class TestWordsThatWereRunAndNeverCarried:
+    """R1: another prompt is no carrier of what was queued before it."""
+
+    def start(self) -> Session:
+        session = Session().user("start").text("working")
+        return session.queue("enqueue", "also update the docs").queue("dequeue")
+
+    def test_another_prompt_does_not_swallow_them(self):
+        session = self.start().user("next").text("done")
+        assert session.read().prompts == ["start", "also update the docs", "next"]
+
+    def test_nor_with_a_tool_call_in_between(self):
+        session = self.start().call("t1", command="ls").user("next").text("done")
+        assert session.read().prompts == ["start", "also update the docs", "next"]
+
+    def test_nor_with_an_interrupt_in_between(self):
+        session = self.start().interrupt().user("next").text("done")
+        assert session.read().prompts == ["start", "also update the docs", "next"]
+
+    def test_a_line_that_carries_them_late_is_their_mirror(self):
+        session = self.start().user("next").user("also update the docs").text("done")
+        assert session.read().prompts == ["start", "also update the docs", "next"]
+
+    def test_the_answer_belongs_to_the_prompt_that_was_typed_last(self, tmp_path):
+        with Capturing(tmp_path / "palace") as palace:
+            path = self.start().user("next").text("done").write(tmp_path)
+            palace.read_ok(path)
+            answered = {
+                row["records"][0][2]: [t for role, _, t, _, _ in row["records"] if role != "HUMAN"]
+                for row in palace.rows()
+            }
+        assert answered["next"] == ["done"]
+        assert answered["also update the docs"] == []
+
+    def test_a_word_that_a_notification_happens_to_hold_is_not_disowned(self):
+        session = Session().user("start").text("working").queue("enqueue", "completed")
+        notice = "<task-notification>\n<task-id>b1</task-id>\n<status>completed</status>\n"
+        notice += "<summary>The background task has come to its end</summary>\n</task-notification>"
+        session.queue("dequeue").user(notice, origin={"kind": "task-notification"}).text("done")
+        assert "completed" in session.read().prompts
