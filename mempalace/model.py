@@ -67,6 +67,7 @@ class Message:
     named: str | None = None  # the session that the line itself names
     call: bytes | None = None  # for results and words inside them: a key of the call
     call_name: str = ""  # for results: the tool's name, with what decides R11
+    whole: str = ""  # names the message that this is a part of; empty: its line is all of it
     grows: bytes | None = None  # a key of the shorter text that this one replaces
 
 

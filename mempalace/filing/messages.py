@@ -75,6 +75,7 @@ class Filing:
         self._gone_at = -1  # the line that took forgotten words back: it may say them otherwise
         self._open = self._end_of(state.get("open"))
         self._subagent = self._end_of(state.get("subagent"))
+        self._private_to_its_end = state.get("private", "")  # a message, by name
         self.filed = Filed()
 
     def close(self) -> dict[str, str]:
@@ -82,11 +83,14 @@ class Filing:
         self._streams.close()
         self.filed.drawers = self._streams.drawers
         ends = {"open": self._open, "subagent": self._subagent}
-        return {
+        state = {
             name: end.id if isinstance(end, Forgotten) else exchanges.id_of(self._db, end)
             for name, end in ends.items()
             if end is not None
         }
+        if self._private_to_its_end:
+            state["private"] = self._private_to_its_end
+        return state
 
     def file(self, messages: Iterable[Message]) -> None:
         """File messages in the order in which the file has them."""
@@ -105,7 +109,7 @@ class Filing:
         self.filed.left_out[rule] += 1
         if rule == FORGOTTEN:
             self._pass_forgotten(message)
-        elif message.role is Role.HUMAN:
+        elif message.role is Role.HUMAN and rule != "taken back":
             self._open = None  # what answers it is not the answer to the prompt before
         return False
 
@@ -137,6 +141,8 @@ class Filing:
             return "excluded"
         if message.rule and not (message.text and config.keeps(message.rule)):
             return message.rule
+        if message.role is Role.HUMAN and exchanges.is_withdrawn(self._db, message.keys[0]):
+            return "taken back"
         is_task = message.kind == "task"  # begins something new beside the conversation
         beside = None if is_task else self._subagent
         end = beside if message.rule == "subagent" else self._open
@@ -146,6 +152,11 @@ class Filing:
     def _kept_text(self, message: Message) -> tuple[str, int]:
         """The text as it is stored, and the number of characters left out of it (R10, R11)."""
         text = private.strip_echo(private.strip_private(message.text))
+        whole = message.whole or f"@{message.offset}"
+        if whole == self._private_to_its_end:
+            text = ""
+        elif private.is_left_open(message.text):
+            self._private_to_its_end = whole
         if message.role not in _CUT_ROLES:
             return text, 0
         limit = self._config.tool_chars
@@ -199,6 +210,9 @@ class Filing:
     def _meet(self, message: Message, text: str, omitted: int, known: Known) -> None:
         """A record that is in the palace stays where it is, unless a prompt can take it."""
         exchanges.name(self._db, known.n, message.keys)
+        shorter = exchanges.find(self._db, message.grows) if message.grows else None
+        if shorter is not None and shorter.n != known.n and shorter.role is known.role:
+            self._streams.absorb(known, shorter)
         if message.rule == "subagent":
             self._subagent = known.exchange
         else:
@@ -248,6 +262,8 @@ class Filing:
 
     def _withdraw(self, message: Message) -> None:
         """Words that were taken back, or an answer that was abandoned."""
+        if message.role is Role.RETRACTED:
+            exchanges.withdraw(self._db, message.keys)
         if message.role is Role.RETRACTED and self._tombstones.hold(message.keys):
             self._gone_at = message.offset
         known = self._find(message)

@@ -135,6 +135,12 @@ class Streams:
             self.move(rest, keep.exchange)
             self.remove(drop.exchange)
 
+    def absorb(self, keep: Known, drop: Known) -> None:
+        """A text is the beginning of one that is known: it becomes another name of that."""
+        rest = [record for record in self.load(drop.exchange) if record.n != drop.n]
+        exchanges.merge_records(self._db, keep.n, drop.n)
+        self.rebuild(drop.exchange, rest)
+
     def remove(self, exchange: int) -> None:
         """An exchange that has no record left goes, and its drawers with it."""
         self._growing.pop(exchange, None)

@@ -38,6 +38,14 @@ def strip_private(text: str) -> str:
     return "".join(kept)
 
 
+def is_left_open(text: str) -> bool:
+    """Does a private block reach beyond this text, to the end of the message it is a part of?"""
+    depth = 0
+    for mark in re.finditer(r"</?private>", text, re.IGNORECASE) if is_private(text) else ():
+        depth = max(0, depth - 1) if mark.group().startswith("</") else depth + 1
+    return depth > 0
+
+
 def strip_echo(text: str) -> str:
     """The text without our own context where that opens the block."""
     while "<mempalace-context" in text:

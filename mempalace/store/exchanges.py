@@ -66,6 +66,16 @@ def is_tombstoned(db: sqlite3.Connection, keys: Iterable[bytes]) -> bool:
     return False
 
 
+def withdraw(db: sqlite3.Connection, keys: Iterable[bytes]) -> None:
+    """Remember that these words were taken back: a copy that ends before that tells otherwise."""
+    db.executemany("INSERT OR IGNORE INTO withdrawn (key) VALUES (?)", [(key,) for key in keys])
+
+
+def is_withdrawn(db: sqlite3.Connection, key: bytes) -> bool:
+    row = db.execute("SELECT 1 FROM withdrawn WHERE key = ?", (key,)).fetchone()
+    return row is not None
+
+
 def add_record(
     db: sqlite3.Connection,
     exchange: int,

@@ -132,6 +132,9 @@ CREATE TABLE sightings (
   PRIMARY KEY (file, offset, record)
 ) WITHOUT ROWID;
 CREATE INDEX sightings_of_record ON sightings (record);
+CREATE TABLE withdrawn (          -- queued words that their author took back: a copy may end before
+  key BLOB PRIMARY KEY
+) WITHOUT ROWID;
 CREATE TABLE tombstones (
   key BLOB PRIMARY KEY
 ) WITHOUT ROWID;

@@ -318,7 +318,7 @@ class ClaudeFold:
         for block, (key, grows) in zip(blocks, keyed, strict=True):
             made = self._answer_block(record, block, key, grows, offset, rule)
             if made:
-                messages.append(made)
+                messages.append(replace(made, whole=native))
         replaced = record.get("supersedesUuids")
         messages += [
             self._message(record, Role.SUPERSEDED, "", [key], offset)

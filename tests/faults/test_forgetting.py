@@ -11,6 +11,7 @@ import os
 import random
 import sqlite3
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,9 @@ class TestTogether:
 class TestKilled:
     """kill -9 at any moment: what is gone is gone whole, and the next run goes on."""
 
+    def _has_begun(self, program: Program, home: Path, before: int) -> bool:
+        return program.has_ended or count(home, "exchanges") < before
+
     def test_forget_killed_again_and_again_ends_as_one_that_was_not(
         self, project, palace_home, tmp_path
     ):
@@ -219,7 +223,7 @@ class TestKilled:
         left, killed = total, 0
         while left > total - 1_500 and killed < 4:
             with Program("forget", "--wing", "blog", "--yes", log=tmp_path / "log") as program:
-                until(lambda: program.has_ended or count(palace_home, "exchanges") < left)
+                until(partial(self._has_begun, program, palace_home, left))
                 program.kill()
             killed += 1
             check(palace_home)

@@ -220,3 +220,66 @@ class TestWings:
         session.records[0].pop("cwd")
         palace.read_ok(session.write(tmp_path))
         assert exchange_of(palace, "early")["wing"] == "shop"
+
+
+class TestPrivateToTheEndOfTheMessage:
+    """R10: a block that is not closed reaches to the end of the message, not of its part."""
+
+    def test_over_the_blocks_of_one_line(self, palace, tmp_path):
+        blocks = [{"type": "text", "text": "seen <private>x"}, {"type": "text", "text": "SECRET"}]
+        palace.read_ok(Session().user("go").answer(blocks).user("next").text("ok").write(tmp_path))
+        assert texts(exchange_of(palace, "go"), Role.ASSISTANT) == ["seen "]
+        assert texts(exchange_of(palace, "next"), Role.ASSISTANT) == ["ok"]
+
+    def test_over_the_lines_of_one_message(self, palace, tmp_path):
+        session = Session().user("go").text("seen <private>x", message="m1")
+        session.text("SECRET", message="m1").text("open again", message="m2")
+        path = session.write(tmp_path)
+        whole = path.read_bytes()
+        path.write_bytes(b"".join(session.lines()[:2]))
+        palace.read_ok(path, cold=False)  # the piece ends in the middle of the message
+        path.write_bytes(whole)
+        palace.read_ok(path)
+        assert texts(exchange_of(palace, "go"), Role.ASSISTANT) == ["seen ", "open again"]
+
+    def test_from_a_result_to_the_words_beside_it(self, palace, tmp_path):
+        session = Session().user("go").call("t1", command="cat x")
+        palace.read_ok(session.result("t1", "a <private>x", "SECRET").write(tmp_path))
+        assert "SECRET" not in str(palace.rows())
+
+
+class TestAnswersThatGrew:
+    """R1: which words are stored does not depend on the order of reading."""
+
+    def grown(self, *texts_: str) -> Session:
+        session = Session().user("start")
+        parent = session.records[-1]["uuid"]
+        for text in texts_:
+            session.text(text, message="m1", parentUuid=parent)
+        return session
+
+    @pytest.mark.parametrize("first", ["whole", "end", "middle"])
+    def test_a_copy_of_a_part_of_the_run_leaves_nothing_behind(self, tmp_path, first):
+        whole = self.grown("Hel", "Hello", "Hello w")
+        other = "22222222-2222-4222-8222-222222222222"
+        copy = self.grown("Hello w" if first == "end" else "Hello").copied(session=other)
+        paths = [whole.write(tmp_path), copy.write(tmp_path, f"{other}.jsonl")]
+        with Capturing(tmp_path / "palace") as palace:
+            palace.read_ok(*(paths if first == "whole" else reversed(paths)))
+            palace.check()
+            assert texts(exchange_of(palace, "start"), Role.ASSISTANT) == ["Hello w"]
+
+
+class TestWordsTakenBack:
+    """R1: a copy that ends before the words were taken back does not bring them in."""
+
+    @pytest.mark.parametrize("order", ["whole first", "copy first"])
+    def test_whichever_is_read_first(self, tmp_path, order):
+        session = Session().user("start").text("working").queue("enqueue", "never mind")
+        copy = tmp_path / "copy.jsonl"
+        copy.write_bytes(session.bytes())
+        session.queue("popAll", "never mind").user("do it so").text("done")
+        paths = [session.write(tmp_path), copy]
+        with Capturing(tmp_path / "palace") as palace:
+            palace.read_ok(*(paths if order == "whole first" else reversed(paths)))
+            assert palace.prompts() == ["start", "do it so"]
