@@ -233,7 +233,9 @@ class Queue:
             return pasted[:1]
         run = [entry for entry in open_ if entry.run]
         held = [entry for entry in run if _holds(text, self._text_of(entry).strip())]
-        return held or [entry for entry in run if _is_bare_command(self._text_of(entry))][:1]
+        # A bare command stands for what it says; words that were forgotten meanwhile for these.
+        bare = [e for e in run if not self._text_of(e) or _is_bare_command(self._text_of(e))]
+        return held or bare[:1]
 
     def _remember(self, mark: str, key: str, carrier: str) -> None:
         self._mirrors.append(_Mirror(mark, key, [carrier]))

@@ -362,3 +362,16 @@ class TestRows:
         assert len(palace.rows()) == 6
         forget_session(palace, session.session)
         assert palace.rows() == []
+
+
+def test_a_forgotten_paste_does_not_come_back_in_full(tmp_path):
+    """R4: the line that has a queued paste in full is the prompt that was forgotten."""
+    session = Session().user("start").text("working")
+    session.queue("enqueue", "see [Pasted text #1 +2 lines]")
+    path = session.write(tmp_path)
+    with Capturing(tmp_path / "palace") as palace:
+        palace.read_ok(path)
+        forget(palace, "see [Pasted text #1 +2 lines]")
+        session.queue("dequeue").user("see one\ntwo\nthree").text("done").write(tmp_path)
+        palace.read_ok(path)
+        assert palace.prompts() == ["start"]
