@@ -20,9 +20,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mempalace.config import Config
+from mempalace.config import DEFAULT, Config
 from mempalace.store import sweep
 from mempalace.store.accounting import Account, Accounts
+from mempalace.store.checkpoints import HIDDEN
 from mempalace.store.heartbeat import Heartbeat, last_heartbeat, last_pause
 from mempalace.store.palace import Palace
 from mempalace.transcripts import registry
@@ -34,6 +35,7 @@ _PURGE_DAYS = 30  # Claude Code's own default of `cleanupPeriodDays`
 _DAY = 86_400
 _PEEK = 64 * 1024  # bytes behind the last one read in which a time is looked for
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{10,40})"')
+_PLACES_SHOWN = 100  # of what is quarantined
 _NAMES_SHOWN = 5
 
 
@@ -81,6 +83,16 @@ class Root:
     purged_at: float | None = None  # when Claude Code deletes the unread file that it deletes first
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of a file that is no record."""
+
+    path: str
+    offset: int
+    length: int
+    reason: str
+
+
 @dataclass(slots=True)
 class Stock:
     """Everything that `status` tells. Times are seconds since 1970."""
@@ -100,6 +112,8 @@ class Stock:
     gone_files: int = 0
     failed_files: dict[str, str] = field(default_factory=dict)  # path -> why
     quarantine: dict[str, int] = field(default_factory=dict)  # reason -> places
+    quarantined: list[Place] = field(default_factory=list)  # the first of them
+    excluded_since: list[str] = field(default_factory=list)  # sessions stored before they were
     left_out: dict[str, int] = field(default_factory=dict)  # rule -> records
     unknown_types: dict[str, int] = field(default_factory=dict)  # name -> records
     waiting: int = 0  # drawers and closets that have no vector yet
@@ -113,6 +127,7 @@ def take_stock(config: Config, now: Callable[[], float] = time.time) -> Stock:
         pause = last_pause(config.home, moment)
         stock = Stock(str(config.home), moment, _daemon(beat, pause, moment))
         _count(db, stock)
+        stock.excluded_since = _excluded_since(db, config)
         accounts = Accounts(db, config, registry.versions())
     followed = _followed(beat) if stock.daemon.up and pause is None else {}
     for source, folders in followed_roots(config):
@@ -199,6 +214,15 @@ def _count(db: sqlite3.Connection, stock: Stock) -> None:
     stock.quarantine = dict(
         db.execute("SELECT reason, COUNT(*) FROM quarantine GROUP BY 1 ORDER BY 2 DESC").fetchall()
     )
+    stock.quarantined = [
+        Place(*row)
+        for row in db.execute(
+            "SELECT f.path, q.offset, q.length, q.reason FROM quarantine q"
+            " JOIN files f ON f.n = q.file ORDER BY f.mtime_ns DESC, q.offset LIMIT ?",
+            (_PLACES_SHOWN,),
+        )
+        if not row[0].startswith(HIDDEN)
+    ]
     for rule, count in db.execute(
         "SELECT rule, SUM(count) FROM tallies GROUP BY rule ORDER BY 2 DESC, 1"
     ):
@@ -207,6 +231,18 @@ def _count(db: sqlite3.Connection, stock: Stock) -> None:
             stock.left_out[rule] = count
         else:
             stock.unknown_types[name.strip()] = count
+
+
+def _excluded_since(db: sqlite3.Connection, config: Config) -> list[str]:
+    """Sessions with exchanges that `exclude` would keep out if they were said now (R5)."""
+    if not config.exclude:
+        return []
+    rows = db.execute(
+        "SELECT id, cwd FROM sessions WHERE n IN (SELECT session FROM exchanges) ORDER BY id"
+    )
+    return [
+        session for session, cwd in rows if config.excludes(cwd=cwd, path=None, session=session)
+    ]
 
 
 def _one(db: sqlite3.Connection, statement: str) -> int:
@@ -328,7 +364,7 @@ def _judge(stock: Stock, config: Config) -> None:
         elif root.state == "well" and stock.daemon.up:
             root.state = "watching"
     stock.degraded += list(_failures(stock))
-    stock.notices += list(_notices(stock))
+    stock.notices += list(_notices(stock, config))
 
 
 def _failures(stock: Stock) -> Iterator[str]:
@@ -339,13 +375,21 @@ def _failures(stock: Stock) -> Iterator[str]:
         yield f"and {more:,} more files could not be read"
 
 
-def _notices(stock: Stock) -> Iterator[str]:
+def _notices(stock: Stock, config: Config) -> Iterator[str]:
     if not stock.daemon.up:
         yield "nothing follows the transcripts now; `mempalace watch` does"
     if stock.sweep_owed:
         yield "traces of forgotten words may be left in palace.db; `mempalace forget` wipes them"
+    if stock.excluded_since:
+        yield (
+            f"{len(stock.excluded_since):,} sessions that are excluded now were filed before;"
+            f" `mempalace forget --session {stock.excluded_since[0]}` removes the first"
+        )
+    is_alone = all(root.state == "missing" for root in stock.roots)
     for root in stock.roots:
-        if root.state == "missing":
+        if root.state == "missing" and (
+            is_alone or config.sources[f"roots.{root.source}"] != DEFAULT
+        ):
             yield f"{root.path} does not exist; it is picked up when it appears"
         yield from root.oddities[:_NAMES_SHOWN]
         if root.stale_files:

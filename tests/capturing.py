@@ -9,7 +9,7 @@ from typing import Any
 
 from mempalace import config as configuration
 from mempalace.model import STREAM_OF, Role, Stream
-from mempalace.store import exchanges
+from mempalace.store import drawers, exchanges
 from mempalace.store.palace import Palace
 from watcher.capture import Capture, Outcome, Result
 from watcher.disk import Disk
@@ -116,7 +116,7 @@ class Capturing:
             for stream in Stream:
                 texts = [r.text for r in records if STREAM_OF[r.role] is stream and r.text]
                 joined = exchanges.SEPARATOR.join(texts)
-                assert joined == exchanges.text_of(db, exchange, stream)
+                assert joined == drawers.text_of(db, exchange, stream)
         orphans = db.execute(
             "SELECT COUNT(*) FROM keys WHERE record NOT IN (SELECT n FROM records)"
         ).fetchone()[0]

@@ -18,8 +18,6 @@ from enum import Enum
 from pathlib import PurePath
 from typing import Any
 
-import orjson
-
 from mempalace.config import Config
 from mempalace.errors import MemPalaceError
 from mempalace.filing import Filed
@@ -28,19 +26,18 @@ from mempalace.store import checkpoints
 from mempalace.store.palace import Palace
 from mempalace.transcripts import registry
 from mempalace.transcripts.base import Format
-from mempalace.transcripts.jsonl import BOM, read_line
 from watcher.commit import Overtaken, commit
 from watcher.disk import Disk, Look, NotAFile
 from watcher.lineage import Lineage
 from watcher.packed import SUFFIX
 from watcher.reading import Reading
+from watcher.recognise import recognise, whole
 from watcher.tail import Plan, crc_of, fingerprint, plan, read_piece
 
 PIECE = 1024 * 1024  # bytes, docs/design.md
 _LEAST_PIECE = 16 * 1024
 _HOLD_SECONDS = 0.05  # how long one transaction may keep other writers waiting
 _SEARCH_FOR_FOLDER = 8 * 1024 * 1024  # bytes read ahead for a folder before anything is stored
-_LARGEST_DOCUMENT = 256 * 1024 * 1024  # a file that is one JSON value is read as a whole
 
 
 NOT_A_FILE = "not a file"
@@ -195,7 +192,7 @@ class Capture:
     def _first_look(self, path: str, descriptor: int, look: Look, *, cold: bool) -> Outcome:
         if not look.size:
             return Outcome(Result.EMPTY)
-        found = self._recognise(path, descriptor, look)
+        found = recognise(self._disk, path, descriptor, look)
         if found is None:
             name, settings = self._name_of(path), self._settings()
             with self._palace.transaction() as db:
@@ -212,29 +209,6 @@ class Capture:
         if is_document:
             return self._read_document(reading, descriptor, look)
         return self._read_lines(reading, descriptor, look, cold=cold)
-
-    def _recognise(self, path: str, descriptor: int, look: Look) -> tuple[Format, bool] | None:
-        """The format by the file's first records, and whether it is one JSON value."""
-        piece = read_piece(self._disk, descriptor, 0, 0, limit=PIECE)
-        lines = piece.lines[: registry.RECORDS_LOOKED_AT]
-        if piece.tail and len(lines) < registry.RECORDS_LOOKED_AT:
-            lines = [*lines, (piece.end, piece.tail)]
-        records = (record for at, line in lines for _, record in read_line(line, at).objects)
-        form = registry.recognise(records)
-        if form is not None:
-            return form, False
-        head = piece.lines[0][1] if piece.lines else piece.tail
-        is_one_value = head.removeprefix(BOM).lstrip()[:1] in (b"{", b"[")
-        if PurePath(path).suffix == ".json" and is_one_value and look.size <= _LARGEST_DOCUMENT:
-            inside = registry.records_of_document(self._whole(descriptor, look))
-            form = registry.recognise(inside or [])
-        return (form, True) if form is not None else None
-
-    def _whole(self, descriptor: int, look: Look) -> object:
-        try:
-            return orjson.loads(self._disk.read(descriptor, look.size, 0).removeprefix(BOM))
-        except orjson.JSONDecodeError:
-            return None  # half written: it is looked at again when it has grown
 
     def _name_of(self, path: str) -> str:
         """What a file is called in the palace where nothing in it has named a folder (R10)."""
@@ -297,7 +271,7 @@ class Capture:
         return unknown and done < _SEARCH_FOR_FOLDER
 
     def _read_document(self, reading: Reading, descriptor: int, look: Look) -> Outcome:
-        records = registry.records_of_document(self._whole(descriptor, look))
+        records = registry.records_of_document(whole(self._disk, descriptor, look))
         if records is None:
             return Outcome(Result.UNRECOGNISED, reason="not complete JSON")
         reading.add_document(records, self._config)

@@ -17,6 +17,8 @@ from mempalace.errors import EXIT_DEGRADED, EXIT_OK
 from mempalace.status import Root, Stock, as_values, lag_seconds, take_stock
 
 _SECOND = 1_000_000  # microseconds
+_KINDS_SHOWN = 6
+_PLACES_SHOWN = 3  # of what is quarantined; --json has more
 
 
 @click.command()
@@ -40,9 +42,11 @@ def _lines(stock: Stock) -> Iterator[str]:
     yield f"{_bold('watcher')}  {_daemon(stock)}"
     yield ""
     yield from _wings(stock)
+    is_alone = all(root.state == "missing" for root in stock.roots)
     for root in stock.roots:
-        yield ""
-        yield from _root(root)
+        if root.state != "missing" or is_alone:
+            yield ""
+            yield from _root(root)
     yield ""
     yield from _files(stock)
     for notice in stock.notices:
@@ -113,6 +117,8 @@ def _files(stock: Stock) -> Iterator[str]:
         yield f"forgotten: {stock.forgotten:,} names of records are kept out for good"
     if stock.quarantine:
         yield f"quarantined: {_counts(stock.quarantine)}"
+        for place in stock.quarantined[:_PLACES_SHOWN]:
+            yield f"  {shown(place.path)}, byte {place.offset:,}, {place.length:,} long"
     if stock.left_out:
         yield f"left out by rule: {_counts(stock.left_out)}"
     if stock.unknown_types:
@@ -120,4 +126,7 @@ def _files(stock: Stock) -> Iterator[str]:
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{shown(name)} {count:,}" for name, count in counts.items())
+    few = list(counts.items())[:_KINDS_SHOWN]
+    more = len(counts) - len(few)
+    text = ", ".join(f"{shown(name)} {count:,}" for name, count in few)
+    return f"{text} and {more} more kinds (--json)" if more else text

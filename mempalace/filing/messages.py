@@ -117,13 +117,18 @@ class Filing:
         """What follows a forgotten record goes where that went, as it would have with it."""
         for exchange in self._tombstones.opened_by(message):
             self._forget(exchange)
+        shorter = exchanges.find(self._db, message.grows) if message.grows else None
+        if shorter is not None:  # the beginning of what was forgotten, from another copy
+            forget.tombstone(self._db, exchanges.keys_of(self._db, shorter.n))
+            self._streams.drop(shorter)
         end = self._tombstones.spread(message)
         if message.rule == "subagent":
             self._subagent = end
-        elif message.role is Role.HUMAN:
+        elif message.role is Role.HUMAN or not self._is_there(self._open):
             self._open = end
-        else:
-            self._open = self._open or end
+
+    def _is_there(self, end: End) -> bool:
+        return isinstance(end, Forgotten) or exchanges.exists(self._db, end)
 
     def _forget(self, exchange: int) -> None:
         """A prompt was stored before a line told that its words are ones that were forgotten."""
@@ -153,10 +158,12 @@ class Filing:
         """The text as it is stored, and the number of characters left out of it (R10, R11)."""
         text = private.strip_echo(private.strip_private(message.text))
         whole = message.whole or f"@{message.offset}"
-        if whole == self._private_to_its_end:
+        if whole == self._private_to_its_end and message.grows is None:
             text = ""
         elif private.is_left_open(message.text):
             self._private_to_its_end = whole
+        elif whole == self._private_to_its_end:
+            self._private_to_its_end = ""  # the same text, grown over the end of the block
         if message.role not in _CUT_ROLES:
             return text, 0
         limit = self._config.tool_chars

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from mempalace.mining.chunk import windows
 from mempalace.model import STREAM_OF, Role, Stream
-from mempalace.store import exchanges
+from mempalace.store import drawers, exchanges
 from mempalace.store.exchanges import SEPARATOR, Known, Stored
 
 
@@ -79,7 +79,7 @@ class Streams:
         for stream, texts in growing.texts.items():
             if not texts:
                 continue
-            position, start, before = exchanges.last_window(self._db, exchange, stream) or (
+            position, start, before = drawers.last_window(self._db, exchange, stream) or (
                 0,
                 0,
                 "",
@@ -141,6 +141,15 @@ class Streams:
         exchanges.merge_records(self._db, keep.n, drop.n)
         self.rebuild(drop.exchange, rest)
 
+    def drop(self, known: Known) -> None:
+        """A record goes from its stream; the last one takes its exchange along."""
+        rest = [record for record in self.load(known.exchange) if record.n != known.n]
+        exchanges.erase(self._db, known.n)
+        if rest:
+            self.rebuild(known.exchange, rest)
+        else:
+            self.remove(known.exchange)
+
     def remove(self, exchange: int) -> None:
         """An exchange that has no record left goes, and its drawers with it."""
         self._growing.pop(exchange, None)
@@ -150,7 +159,7 @@ class Streams:
 
     def _put(self, exchange: int, stream: Stream, first: int, parts: list[tuple[int, str]]) -> None:
         exchange_id = exchanges.id_of(self._db, exchange)
-        self.drawers += exchanges.put_windows(
+        self.drawers += drawers.put_windows(
             self._db, exchange, exchange_id, stream, first, parts, now=self._now
         )
         length = parts[-1][0] + len(parts[-1][1]) if parts else 0

@@ -1,24 +1,21 @@
 """Exchanges, their records and drawers: the rows behind what was said.
 
-Owns: how a record is found by its keys, how a stream is appended to and rebuilt, what enters the
-outbox. Every function works inside the caller's write transaction.
+Owns: how a record is found by its keys, read back, moved and merged. Every function works inside
+the caller's write transaction.
 Never: decides where a record belongs (mempalace.filing does) or where a window ends (mining.chunk).
 Called by: mempalace.filing.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mempalace.ids import drawer_id
 from mempalace.model import STREAM_OF, Role, Stream
-from mempalace.store.fulltext import segments
+from mempalace.store.drawers import text_of
 
 SEPARATOR = "\n\n"  # between the texts of two records of a stream; it belongs to neither
-_STILL_MICROSECONDS = 5_000_000  # an open window is embedded when it was still this long
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,31 +119,6 @@ def next_seq(db: sqlite3.Connection, exchange: int) -> int:
     return 0 if row[0] is None else int(row[0]) + 1
 
 
-def last_window(
-    db: sqlite3.Connection, exchange: int, stream: Stream
-) -> tuple[int, int, str] | None:
-    """(position, start, text) of the open window of a stream."""
-    row: tuple[int, int, str] | None = db.execute(
-        "SELECT position, start, text FROM drawers WHERE exchange = ? AND stream = ?"
-        " ORDER BY position DESC LIMIT 1",
-        (exchange, stream),
-    ).fetchone()
-    return row
-
-
-def text_of(db: sqlite3.Connection, exchange: int, stream: Stream) -> str:
-    """A whole stream: its drawers joined without their overlaps (R2)."""
-    pieces: list[str] = []
-    length = 0
-    for start, text in db.execute(
-        "SELECT start, text FROM drawers WHERE exchange = ? AND stream = ? ORDER BY position",
-        (exchange, stream),
-    ):
-        pieces.append(text[length - start :])
-        length = start + len(text)
-    return "".join(pieces)
-
-
 def load(db: sqlite3.Connection, exchange: int) -> list[Stored]:
     """Every record of an exchange with its text, in order of arrival."""
     rows = db.execute(
@@ -167,81 +139,6 @@ def load(db: sqlite3.Connection, exchange: int) -> list[Stored]:
     return result
 
 
-def put_windows(
-    db: sqlite3.Connection,
-    exchange: int,
-    exchange_id: str,
-    stream: Stream,
-    first: int,
-    windows: Sequence[tuple[int, str]],
-    *,
-    now: int,
-) -> int:
-    """Make `windows` the drawers of a stream from position `first` on.
-
-    Only what differs is written; each talk drawer that changed enters the outbox, and one that
-    went leaves through it. Gives the number of drawers written.
-    """
-    old = {
-        position: (n, start, text)
-        for n, position, start, text in db.execute(
-            "SELECT n, position, start, text FROM drawers"
-            " WHERE exchange = ? AND stream = ? AND position >= ?",
-            (exchange, stream, first),
-        )
-    }
-    fresh: list[tuple[int, int, int, int, str, str | None]] = []
-    changed: list[tuple[int, str]] = []
-    for position, (start, text) in enumerate(windows, first):
-        before = old.pop(position, None)
-        if before is None:
-            fresh.append((exchange, stream, position, start, text, segments(text)))
-        elif before[1:] != (start, text):
-            db.execute(
-                "UPDATE drawers SET start = ?, text = ?, segments = ? WHERE n = ?",
-                (start, text, segments(text), before[0]),
-            )
-        else:
-            continue
-        changed.append((position, text))
-    if fresh:
-        db.executemany(
-            "INSERT INTO drawers (exchange, stream, position, start, text, segments)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            fresh,
-        )
-    for n, _, _ in old.values():
-        db.execute("DELETE FROM drawers WHERE n = ?", (n,))
-    if stream is Stream.TALK:
-        last = first + len(windows) - 1
-        _post(db, exchange_id, [(p, t, p == last) for p, t in changed], list(old), now)
-    return len(changed)
-
-
-def _post(
-    db: sqlite3.Connection,
-    exchange_id: str,
-    changed: Sequence[tuple[int, str, bool]],
-    gone: Sequence[int],
-    now: int,
-) -> None:
-    rows = [
-        (
-            drawer_id(exchange_id, Stream.TALK, position),
-            "embed",
-            hashlib.md5(text.encode(), usedforsecurity=False).digest(),
-            now + _STILL_MICROSECONDS if is_open else now,
-        )
-        for position, text, is_open in changed
-    ]
-    rows += [
-        (drawer_id(exchange_id, Stream.TALK, position), "delete", b"", now) for position in gone
-    ]
-    db.executemany(
-        "INSERT OR REPLACE INTO outbox (item, operation, md5, due_at) VALUES (?, ?, ?, ?)", rows
-    )
-
-
 def move(db: sqlite3.Connection, records: Sequence[int], to: int) -> None:
     """Hand records to another exchange, behind what is there; the streams are the caller's."""
     seq = next_seq(db, to)
@@ -256,6 +153,17 @@ def merge_records(db: sqlite3.Connection, keep: int, drop: int) -> None:
     db.execute("UPDATE OR IGNORE sightings SET record = ? WHERE record = ?", (keep, drop))
     db.execute("DELETE FROM sightings WHERE record = ?", (drop,))
     db.execute("DELETE FROM records WHERE n = ?", (drop,))
+
+
+def erase(db: sqlite3.Connection, record: int) -> None:
+    """A record goes, with its names and sightings; its stream is the caller's."""
+    for statement in (
+        "DELETE FROM keys WHERE record = ?",
+        "DELETE FROM sightings WHERE record = ?",
+        "UPDATE records SET call = NULL WHERE call = ?",
+        "DELETE FROM records WHERE n = ?",
+    ):
+        db.execute(statement, (record,))
 
 
 # --- exchanges ------------------------------------------------------------------------------------
@@ -324,6 +232,11 @@ def place_of(db: sqlite3.Connection, exchange: int) -> tuple[int, int, int]:
         "SELECT file, content, offset FROM exchanges WHERE n = ?", (exchange,)
     ).fetchone()
     return row
+
+
+def exists(db: sqlite3.Connection, exchange: int | None) -> bool:
+    row = db.execute("SELECT 1 FROM exchanges WHERE n = ?", (exchange,)).fetchone()
+    return row is not None
 
 
 def is_headless(db: sqlite3.Connection, exchange: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from mempalace.ids import digest, record_key
 from mempalace.model import Message, Role
-from mempalace.transcripts.base import TurnsOf, instant, no_relatives
+from mempalace.transcripts.base import TurnsOf, instant, label, no_relatives
 from mempalace.transcripts.codex_calls import Calls, answers_of, numbered
 from mempalace.transcripts.codex_items import (
     dict_at,
@@ -164,7 +164,7 @@ class CodexFold:
         if isinstance(kind, str):
             if kind in ITEMS:
                 return self._item(record, offset)
-            return [self._left_out(offset, f"unknown:{kind[:40]}")]
+            return [self._left_out(offset, f"unknown:{label(kind)}")]
         if record.get("record_type") is not None:
             return [self._left_out(offset, "state")]
         if "role" in record and "content" in record and "created_at" not in record:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Collection
 from pathlib import PurePath
 
+from mempalace.transcripts.base import label
+
 LINES = frozenset(
     [
         "session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state",
@@ -82,7 +84,7 @@ def session_in_name(path: PurePath) -> str:
 
 def named(what: str, kind: str, known: Collection[str]) -> str:
     """The rule under which a record without words is counted."""
-    return f"{what} {kind}" if kind in known else f"unknown:{what} {kind[:40]}"
+    return f"{what} {kind}" if kind in known else f"unknown:{what} {label(kind)}"
 
 
 def wordless_line(line: bytes) -> str:
