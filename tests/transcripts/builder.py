@@ -29,7 +29,7 @@ Record = dict[str, Any]
 class Session:
     """`Session().user("hello").text("hi").records`: each method adds a line and gives it back."""
 
-    def __init__(self, session: str = MAIN, *, cwd: str = "/work/shop") -> None:
+    def __init__(self, session: str = MAIN, *, cwd: str = "/repo/shop") -> None:
         self.session = session
         self.cwd = cwd
         self.records: list[Record] = []

@@ -24,8 +24,8 @@ from tests.transcripts.builder import Read, line_of
 Record = dict[str, Any]
 MODES = ["legacy", "paginated", "items", "events"]
 MORNING = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
-ENVIRONMENT = "<environment_context>\n  <cwd>/work/shop</cwd>\n</environment_context>"
-AGENTS = "# AGENTS.md instructions for /work/shop\n\n<INSTRUCTIONS>\nBe brief.\n</INSTRUCTIONS>"
+ENVIRONMENT = "<environment_context>\n  <cwd>/repo/shop</cwd>\n</environment_context>"
+AGENTS = "# AGENTS.md instructions for /repo/shop\n\n<INSTRUCTIONS>\nBe brief.\n</INSTRUCTIONS>"
 SKILL = "<skill>\n<name>review</name>\n<path>/s/SKILL.md</path>\nLook twice.\n</skill>"
 ABORTED = "<turn_aborted>\nThe user interrupted the previous turn on purpose.\n</turn_aborted>"
 
@@ -57,7 +57,7 @@ class Rollout:
         self._number = number
         self._turns = 0
         self._meta = {
-            "id": self.session, "timestamp": stamp(self.now), "cwd": "/work/shop",
+            "id": self.session, "timestamp": stamp(self.now), "cwd": "/repo/shop",
             "originator": "codex_cli_rs", "cli_version": "0.130.0", "source": "cli", **meta,
         }  # fmt: skip
         self.line("session_meta", {k: v for k, v in self._meta.items() if v is not ...})
@@ -80,7 +80,7 @@ class Rollout:
     def item(self, kind: str, /, **fields: Any) -> Rollout:
         return self.line("response_item", {"type": kind, **fields})
 
-    def turn(self, turn: str | None = "", *, cwd: str = "/work/shop") -> Rollout:
+    def turn(self, turn: str | None = "", *, cwd: str = "/repo/shop") -> Rollout:
         """A new turn after half a minute; `turn` is its id, None for versions that had none."""
         self.wait(30)
         self._turns += 1

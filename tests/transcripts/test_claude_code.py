@@ -250,11 +250,11 @@ class TestSessionAndFolder:
         assert Session(7).user("go").read("/p/full.jsonl").messages[0].session == "full"  # type: ignore[arg-type]
 
     def test_the_folder_is_the_first_that_any_line_names(self):
-        session = Session().add("summary").user("go", cwd="/work/shop").user("on", cwd="/work/lib")
+        session = Session().add("summary").user("go", cwd="/repo/shop").user("on", cwd="/repo/lib")
         reader = ClaudeCode().fold(PurePath("/p/x.jsonl"), {}, {})
         cwds = [m.cwd for n, r in enumerate(session.records) for m in reader.step(r, n)]
-        assert reader.folder == "/work/shop"
-        assert cwds == [None, "/work/shop", "/work/lib"]
+        assert reader.folder == "/repo/shop"
+        assert cwds == [None, "/repo/shop", "/repo/lib"]
 
     @pytest.mark.parametrize(
         "record",

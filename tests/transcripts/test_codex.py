@@ -60,13 +60,13 @@ class TestBareFiles:
             'local_shell_call {"type":"exec","command":["ls"]}', "a",
         ]  # fmt: skip
         assert {m.session for m in found.of(Role.HUMAN)} == {"s1"}
-        assert {m.cwd for m in found.of(Role.HUMAN)} == {"/work/shop"}
+        assert {m.cwd for m in found.of(Role.HUMAN)} == {"/repo/shop"}
         assert found.of(Role.HUMAN)[0].at is not None
 
     def test_the_folder_stands_beside_the_words_in_one_message(self):
         found = read(_bare(_bare_message("user", f"{AGENTS}\n{ENVIRONMENT}\n\nhello")))
         assert found.prompts == ["hello"]
-        assert found.of(Role.HUMAN)[0].cwd == "/work/shop"
+        assert found.of(Role.HUMAN)[0].cwd == "/repo/shop"
 
     def test_records_with_a_role_alone_are_messages(self):
         found = read(

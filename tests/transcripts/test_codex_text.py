@@ -27,7 +27,7 @@ class TestEnvelopes:
             ENVIRONMENT,
             AGENTS,
             AGENTS.replace("\n", "\r\n"),
-            AGENTS.replace(" for /work/shop", ""),
+            AGENTS.replace(" for /repo/shop", ""),
             AGENTS.removesuffix("</INSTRUCTIONS>"),
             SKILL,
             ABORTED,
@@ -146,9 +146,9 @@ class TestFolder:
     def test_the_environment_names_it(self):
         told = "Current working directory: /w/a b\r\nApproval: never"
         old = f"<environment_context>\n{told}\n</environment_context>"
-        assert folder_in(ENVIRONMENT) == "/work/shop"
+        assert folder_in(ENVIRONMENT) == "/repo/shop"
         assert folder_in(old) == "/w/a b"
-        assert folder_in(AGENTS + "\n" + ENVIRONMENT + "\nfix it") == "/work/shop"
+        assert folder_in(AGENTS + "\n" + ENVIRONMENT + "\nfix it") == "/repo/shop"
 
     def test_prose_does_not(self):
         assert folder_in("Current working directory: /etc") is None
