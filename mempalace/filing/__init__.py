@@ -3,7 +3,8 @@
 `messages` decides where a record belongs, `streams` writes exchanges and their two texts.
 """
 
-from mempalace.filing.messages import Filed, Filing, Origin
+from mempalace.filing.messages import Filing
+from mempalace.filing.origin import Filed, Origin
 from mempalace.filing.wings import settle_sessions
 
 __all__ = ["Filed", "Filing", "Origin", "settle_sessions"]

@@ -9,13 +9,12 @@ Called by: watcher.capture.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from mempalace.config import Config
 from mempalace.filing.forgotten import RULE as FORGOTTEN
 from mempalace.filing.forgotten import End, Forgotten, Tombstones
+from mempalace.filing.origin import Filed, Origin
 from mempalace.filing.streams import Streams
 from mempalace.filing.wings import wing_for
 from mempalace.mining import private
@@ -27,28 +26,6 @@ _IMPORTANCE = 3  # the middle, until it is computed from the words
 _IMPORTANCE_OF_COMMANDS = 2
 _CUT_ROLES = frozenset({Role.CALL, Role.RESULT, Role.NOISE})  # kept up to mining.tool_chars
 _SPOKEN = frozenset({Role.HUMAN, Role.SAID, Role.ASSISTANT})
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where messages come from."""
-
-    file: int
-    path: str
-    content: int  # the generation in which the file's present content was first read
-    source: str
-    parser: int
-    cwd: str | None  # a folder that the file names: exclusion holds for records that name none
-
-
-@dataclass(slots=True)
-class Filed:
-    """What one transaction did, for progress and summaries."""
-
-    exchanges_new: int = 0
-    exchanges_known: int = 0
-    drawers: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
 
 
 class Filing:
