@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import string
 
 import click
 
@@ -19,8 +20,7 @@ from mempalace.search.query import KINDS, TIME_FORMS
 from mempalace.store.palace import Palace
 
 _RESUME = {"claude-code": "claude --resume", "codex": "codex resume"}
-_IDENTIFIER_BEFORE = re.compile(r"[A-Za-z0-9_]*\Z")
-_IDENTIFIER_AFTER = re.compile(r"[A-Za-z0-9_]*")
+_IDENTIFIER = frozenset(string.ascii_letters + string.digits + "_")
 _WINDOW_HEAD = 60  # characters in which a whole word must begin, or the excerpt begins as it is
 _ID_SHOWN = 8  # characters of an exchange's id; any unique prefix of 6 is accepted
 
@@ -136,8 +136,12 @@ def _marked(hit: Hit) -> str:
         at = min(_first_word(text), hit.marks[0][0] if hit.marks else len(text))
         pieces.append("…")
     for begin, end in hit.marks:
-        start = max(at, begin - len(_IDENTIFIER_BEFORE.search(text[:begin]).group()))  # type: ignore[union-attr]
-        stop = end + len(_IDENTIFIER_AFTER.match(text[end:]).group())  # type: ignore[union-attr]
+        start, stop = begin, end
+        while start > at and text[start - 1] in _IDENTIFIER:
+            start -= 1
+        while stop < len(text) and text[stop] in _IDENTIFIER:
+            stop += 1
+        start = max(at, start)
         if stop <= at:
             continue
         word = shown(text[start:stop])

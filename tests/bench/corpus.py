@@ -94,7 +94,7 @@ class Corpus:
         """Sessions over twenty projects below `projects`; the bytes written."""
         total = 0
         for number in range(sessions):
-            cwd = f"/home/dev/work/project-{number % 20:02d}"
+            cwd = f"/home/dev/code/project-{number % 20:02d}"
             self._start += timedelta(hours=1)
             name, lines = self.session(cwd=cwd, start=self._start, exchanges=exchanges)
             folder = projects / cwd.replace("/", "-")
