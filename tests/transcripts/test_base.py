@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mempalace.transcripts.base import instant, what_runs
+from mempalace.transcripts.base import instant, label, what_runs
 
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z
 
@@ -82,3 +82,15 @@ class TestWhatACallRuns:
     )
     def test_a_command_that_only_names_us_is_not(self, command):
         assert what_runs("Bash", json.dumps({"command": command})) == "Bash"
+
+
+class TestLabels:
+    """R6, R10: a name out of a transcript is counted and shown; a sentence or a tag is not kept."""
+
+    @pytest.mark.parametrize("name", ["Bash", "mcp__a__b", "file-history-snapshot", "a.b:c/d"])
+    def test_a_name_is_kept(self, name):
+        assert label(name) == name
+
+    @pytest.mark.parametrize("name", ["<private>x</private>", "two\nlines", "x" * 200, ""])
+    def test_what_is_no_name_is_not(self, name):
+        assert label(name) == "(no name)"

@@ -156,3 +156,18 @@ class TestAnyBytes:
         front = dump(torn)
         cut = data.draw(st.integers(1, len(front) - 1))
         assert values(read_line(front[:cut] + dump(whole), 0)) == [whole]
+
+
+class TestWhatNoProgramMeant:
+    """R6: odd values hurt themselves only, and the reason that is noted is true."""
+
+    def test_a_number_of_thousands_of_digits_costs_no_words(self):
+        line = b'{"type":"user","n":' + b"9" * 5_000 + b',"message":{"content":"kept"}}'
+        (found,) = read_line(line, 0).objects
+        assert found[1]["message"]["content"] == "kept"
+
+    def test_what_is_nested_too_deeply_is_noted_as_that(self):
+        depth = 200_000
+        found = read_line(b'{"type":"user","x":' + b"[" * depth + b"]" * depth + b"}", 0)
+        assert [bad.reason for bad in found.bad] == ["nested too deeply"]
+        assert found.objects == []
