@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from mempalace.config import Config
 from mempalace.store.palace import Palace
 from watcher.capture import Capture, Outcome, Result
+from watcher.debts import call_in
 from watcher.disk import Disk
 from watcher.roots import Folders, Found, roots, transcripts_at
 
@@ -81,6 +82,8 @@ class Backfill:
 
     def __init__(self, palace: Palace, config: Config, disk: Disk) -> None:
         self._config = config
+        self._palace = palace
+        self._disk = disk
         self._capture = Capture(palace, config, disk, folder_of=Folders(palace))
         self.summary = Summary()
 
@@ -98,6 +101,10 @@ class Backfill:
                 yield summary
             summary.bytes_done = before + one.size
             summary.close(one, read, is_excluded=summary.excluded > excluded)
+        for path in call_in(self._palace, self._config, self._disk):
+            for outcome in self._read(path):
+                summary.add(path, outcome)
+                yield summary
         yield summary
 
     def _files(self, paths: Sequence[str]) -> list[Found]:

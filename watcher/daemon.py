@@ -28,6 +28,7 @@ from mempalace.errors import Locked, MemPalaceError
 from mempalace.store.palace import Palace, PalaceDamaged
 from mempalace.transcripts import registry
 from watcher.capture import Capture
+from watcher.debts import call_in
 from watcher.disk import Disk
 from watcher.events import POLL_SECONDS, Dirty, Events
 from watcher.health import Following, Health, PauseFile, Sight
@@ -145,8 +146,13 @@ class Daemon:
         while self._work.live or self._work.history:
             path = next(iter(self._work.live), None) or self._work.history[-1]
             self._drop(path)
-            while self._capture.read(path, cold=True, reread=True).more:
-                pass
+            self._read_all(path)
+        for path in call_in(self._palace, self._config, self._disk):
+            self._read_all(path)
+
+    def _read_all(self, path: str) -> None:
+        while self._capture.read(path, cold=True, reread=True).more:
+            pass
 
     def _drop(self, path: str) -> None:
         self._work.live.pop(path, None)
@@ -270,6 +276,7 @@ class Daemon:
     def _scan(self, *, is_owed: bool = False) -> None:
         """The truth: every file whose bytes or settings differ from its checkpoint."""
         began = self._disk.monotonic()
+        call_in(self._palace, self._config, self._disk)  # before the scan, which finds them stale
         found = scan(self._palace, self._config, self._disk, roots(self._config))
         recent = (self._disk.now() - _LIVE_SECONDS) * 1e9
         self._work.history = []

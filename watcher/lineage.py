@@ -5,7 +5,7 @@ is looked for beside the fork, in sessions/ and in archived_sessions/, compresse
 
 Owns: that search, and what a rollout's turns are known by.
 Never: decides what is left out (the format's fold does); keeps a text.
-Called by: watcher.capture, through the `turns_of` that it hands to a fold.
+Called by: watcher.capture, through the `turns_of` that it hands to a fold; watcher.debts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Rollout:
 
     key: tuple[int, int, bool] = (0, 0, False)  # device, inode, compressed
     read_to: int = 0
-    size: int = 0
+    seen: tuple[int, int] = (-1, 0)  # its size and time of change
     turns: set[str] = field(default_factory=set)
     prompts: Counter[str] = field(default_factory=Counter)
     has_ids: bool = False  # a turn with an id of its own was seen: prompts tell nothing from here
@@ -79,7 +79,7 @@ class Lineage:
     def _look(self, parent: _Parent, session: str, path: str) -> None:
         before = {found: rollout.read_to for found, rollout in parent.rollouts.items()}
         read = {}
-        for found in self._find(session, path):
+        for found in relatives(self._disk, session, path):
             rollout = self._read(found, parent.rollouts.get(found, _Rollout()))
             if rollout is not None:
                 read[found] = rollout
@@ -87,24 +87,15 @@ class Lineage:
         if before != {found: rollout.read_to for found, rollout in read.items()}:
             parent.turns = frozenset().union(*(r.turns for r in read.values())) if read else None
 
-    def _find(self, session: str, path: str) -> list[str]:
-        """Every file of that session, but those compressed whose plain twin is there."""
-        found: dict[str, None] = {}
-        for folder in _places(path):
-            for one, _ in self._disk.walk(folder, lambda _: None):
-                if session in os.path.basename(one) and not _is_same(one, path):
-                    found[one] = None
-        return [one for one in found if one.removesuffix(SUFFIX) == one or one[:-4] not in found]
-
     def _read(self, path: str, rollout: _Rollout) -> _Rollout | None:
         """What the file has, read on from where it was read to; None where it cannot be read: it
         is as good as nowhere."""
         try:
             seen = self._disk.look(path)
             key = (seen.device, seen.inode, path.endswith(SUFFIX))
-            if rollout.key == key and rollout.size == seen.size:
+            if rollout.key == key and rollout.seen == (seen.size, seen.mtime_ns):
                 return rollout
-            if rollout.key != key or rollout.size > seen.size or key[2]:
+            if rollout.key != key or rollout.seen[0] >= seen.size or key[2]:
                 rollout = _Rollout(key)
             descriptor = self._disk.open(path)
         except OSError:
@@ -116,7 +107,7 @@ class Lineage:
             return None
         finally:
             self._disk.close(descriptor)
-        rollout.size = seen.size
+        rollout.seen = (seen.size, seen.mtime_ns)
         return rollout
 
     def _records(self, descriptor: int, rollout: _Rollout) -> Iterator[dict[str, Any]]:
@@ -130,6 +121,17 @@ class Lineage:
             rollout.read_to = piece.end
             if piece.at_end:
                 return
+
+
+def relatives(disk: Disk, session: str, path: str) -> list[str]:
+    """Every file of that session in the Codex home of `path`, but those compressed whose plain
+    twin is there."""
+    found: dict[str, None] = {}
+    for folder in _places(path):
+        for one, _ in disk.walk(folder, lambda _: None):
+            if session in os.path.basename(one) and not _is_same(one, path):
+                found[one] = None
+    return [one for one in found if one.removesuffix(SUFFIX) == one or one[:-4] not in found]
 
 
 def _add(record: dict[str, Any], rollout: _Rollout) -> None:

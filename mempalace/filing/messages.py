@@ -19,8 +19,9 @@ from mempalace.filing.streams import Streams
 from mempalace.filing.wings import wing_for
 from mempalace.mining import private
 from mempalace.model import Message, Role
-from mempalace.store import exchanges, forget, places
+from mempalace.store import debts, exchanges, forget, places
 from mempalace.store.exchanges import Known, Stored
+from mempalace.transcripts.base import COPIED
 
 _IMPORTANCE = 3  # the middle, until it is computed from the words
 _IMPORTANCE_OF_COMMANDS = 2
@@ -49,6 +50,7 @@ class Filing:
         self._streams = Streams(db, now)
         self._headless: dict[int, bool] = {}
         self._tombstones = Tombstones(db)
+        self._called_in = debts.called_in(db, origin.file)
         self._gone_at = -1  # the line that took forgotten words back: it may say them otherwise
         self._open = self._end_of(state.get("open"))
         self._subagent = self._end_of(state.get("subagent"))
@@ -121,7 +123,10 @@ class Filing:
         cwd = message.cwd or origin.cwd
         if config.excludes(cwd=cwd, path=origin.path, session=message.session):
             return "excluded"
-        if message.rule and not (message.text and config.keeps(message.rule)):
+        if message.rule == COPIED:
+            if not self._is_called_in(message):
+                return COPIED
+        elif message.rule and not (message.text and config.keeps(message.rule)):
             return message.rule
         if message.role is Role.HUMAN and exchanges.is_withdrawn(self._db, message.keys[0]):
             return "taken back"
@@ -130,6 +135,16 @@ class Filing:
         end = beside if message.rule == "subagent" else self._open
         is_instead = message.role is Role.HUMAN and message.offset == self._gone_at
         return FORGOTTEN if is_instead or self._tombstones.cover(message, end) else ""
+
+    def _is_called_in(self, message: Message) -> bool:
+        """Must a copy tell what its parent does not? Else it is owed, until it is known here."""
+        if message.session in self._called_in:
+            return True
+        if message.role in _SPOKEN and not any(
+            exchanges.find(self._db, key) for key in message.keys
+        ):
+            debts.owe(self._db, self._origin.file, message.session, message.keys[0])
+        return False
 
     def _kept_text(self, message: Message) -> tuple[str, int]:
         """The text as it is stored, and the number of characters left out of it (R10, R11)."""

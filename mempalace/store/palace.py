@@ -22,7 +22,7 @@ _BUSY_SECONDS = 30.0  # writers hold the lock for 50 ms; only a stuck process ta
 _WRITER_CACHE_KIB = 16_000  # bulk inserts touch the full-text index all over
 _WITHOUT_WORDS = (
     "wings", "folders", "sessions", "files", "exchanges", "records", "keys", "sightings",
-    "tombstones",
+    "tombstones", "owed",
 )  # fmt: skip
 
 

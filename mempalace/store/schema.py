@@ -9,7 +9,7 @@ each with one or more `keys` (R3) and, for what opened it, `sightings`; the text
 joined by a blank line make two streams, which are kept as `drawers`. `files` holds the checkpoints
 (R5), `waiting` the texts that must wait, `tallies` what was left out by rule, `quarantine` where
 bytes were no record (R6), `outbox` what the vector index does not know yet, `tombstones` the keys
-of what was forgotten (R4).
+of what was forgotten (R4), `owed` what a fork left to a parent that was not read yet (R3).
 """
 
 from __future__ import annotations
@@ -203,5 +203,15 @@ CREATE TABLE notes (              -- small facts about the palace itself: the da
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_M001,)
+_M002 = """
+CREATE TABLE owed (               -- copied records that were left to a parent, and are not stored
+  file INTEGER NOT NULL REFERENCES files (n),
+  key BLOB NOT NULL,
+  session TEXT NOT NULL,          -- the parent's
+  called INTEGER NOT NULL DEFAULT 0,  -- the parent cannot tell them: the copy is read for them
+  PRIMARY KEY (file, key)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_M001, _M002)
 """Each is run once, in order; `PRAGMA user_version` counts those that were."""

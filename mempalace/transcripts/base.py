@@ -19,6 +19,10 @@ TurnsOf = Callable[[str], "frozenset[str] | None"]
 """The turns of a session whose file is at hand, None where it is nowhere."""
 
 
+COPIED = "copied from its parent"
+"""The rule that leaves out what a fork has copied from a parent whose file is at hand (R3)."""
+
+
 def no_relatives(_session: str) -> frozenset[str] | None:
     """For a reader that looks at one file alone."""
     return None

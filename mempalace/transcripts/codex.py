@@ -14,7 +14,7 @@ from typing import Any
 
 from mempalace.ids import digest, record_key
 from mempalace.model import Message, Role
-from mempalace.transcripts.base import TurnsOf, instant, label, no_relatives
+from mempalace.transcripts.base import COPIED, TurnsOf, instant, label, no_relatives
 from mempalace.transcripts.codex_calls import Calls, answers_of, numbered
 from mempalace.transcripts.codex_items import (
     dict_at,
@@ -48,7 +48,6 @@ from mempalace.transcripts.codex_turns import SOURCE, Turns
 
 VERSION = 1
 
-_COPIED = "copied from its parent"
 _SUBAGENT = "subagent"
 
 
@@ -122,7 +121,7 @@ class CodexFold:
     def left_out_as(self) -> str:
         """The words of a sub-agent's thread are the main agent's; what it copies may be a human's,
         and is told nowhere else if the parent is gone."""
-        is_decided = not self._is_new and not self._turns.may_be_older
+        is_decided = not self._is_new and not self._turns.is_copy
         return _SUBAGENT if self._is_agent and is_decided else ""
 
     def finish(self) -> list[Message]:
@@ -358,7 +357,7 @@ class CodexFold:
         call_name: str = "",
     ) -> Message:
         """A record of the conversation; of a copy it is left to the parent that has it."""
-        rule = _COPIED if self._turns.is_left else self._rule
+        rule = COPIED if self._turns.is_left else self._rule
         return self._message(
             role, text, keys, offset, kind=kind, rule=rule, call=call, call_name=call_name
         )

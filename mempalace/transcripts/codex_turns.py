@@ -80,11 +80,6 @@ class Turns:
         return told is not None and told < self._born
 
     @property
-    def may_be_older(self) -> bool:
-        """May such records still come?"""
-        return self._phase == _COPY and not self._is_at_hand
-
-    @property
     def session(self) -> str:
         return self._owner if self._phase == _COPY else self.own
 

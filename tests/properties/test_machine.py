@@ -42,6 +42,7 @@ from tests.transcripts.builder import Session
 from tests.transcripts.codex_builder import MODES, MORNING, Rollout, packed
 from watcher.capture import Capture, Outcome, Result
 from watcher.commit import commit as store
+from watcher.debts import call_in
 from watcher.disk import Disk, Look
 from watcher.roots import Folders
 from watcher.scan import scan
@@ -242,9 +243,6 @@ class Machine(RuleBasedStateMachine):
         origin = self._log(which)
         if len(self.logs) >= 8 or not origin.is_there or not self._records(origin):
             return
-        # A fork leaves its parent's turns to a parent that is at hand: they are not stored if that
-        # one vanishes before it is read. So it is read here first.
-        self.read(which, cold=True)
         if origin.source == "claude-code":
             self._fork_claude(origin, anew=anew, restamped=restamped and not anew)
         else:
@@ -285,7 +283,7 @@ class Machine(RuleBasedStateMachine):
     def replace(self, which: int, keeps: bool, how: str) -> None:
         """By a new file under the old name; or its content moves to another and it starts anew."""
         log = self._log(which)
-        if not self._can_grow(log):
+        if log.is_packed or not log.is_there:
             return
         self._drop(log)
         old = log.content
@@ -351,7 +349,7 @@ class Machine(RuleBasedStateMachine):
     def pack(self, which: int, cold: bool, is_seen_double: bool) -> None:
         """Codex compresses an old rollout; for a moment both are there."""
         log = self._log(which)
-        if log.source == "codex" and self._can_grow(log) and log.content:
+        if log.source == "codex" and not log.is_packed and log.is_there and log.content:
             self._drop(log)
             self._swap(log, log.path.with_name(log.path.name + ".zst"), cold, is_seen_double)
 
@@ -482,6 +480,8 @@ class Machine(RuleBasedStateMachine):
             results = [
                 outcome.result for path in self._behind(by_scan) for outcome in self._all(path)
             ]
+            for owing in call_in(self.capturing.palace, self.capturing.config, self.disk):
+                results += [one.result for one in self.capturing.read(Path(owing), reread=True)]
             if all(result in _QUIET for result in results):
                 break
         for log in self.logs:
