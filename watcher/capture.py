@@ -159,11 +159,12 @@ class Capture:
         proof = replace(checkpoint.fingerprint, device=look.device, inode=look.inode)
         size = checkpoint.offset + checkpoint.tail if look.packed is None else look.packed
         seen = replace(checkpoint, mtime_ns=look.mtime_ns, size=size, fingerprint=proof)
-        if seen != checkpoint:  # touched, copied, packed: that need not be proven again
+        waits = _waits(checkpoint, look)
+        if seen != checkpoint and not waits:  # touched, copied, packed: that is proven now
             with self._palace.transaction() as db:
                 if checkpoints.position(db, checkpoint.file) == _position(checkpoint):
                     checkpoints.save(db, seen)
-        return Outcome(Result.NOTHING, unfinished=_waits(checkpoint, look))
+        return Outcome(Result.NOTHING, unfinished=waits)
 
     def _moved(self, path: str, descriptor: int, look: Look) -> Checkpoint | None:
         """The checkpoint of a file that was renamed, moved, packed or unpacked to `path`."""
@@ -258,7 +259,7 @@ class Capture:
             rereading=checkpoint.rereading and not piece.at_end,
             parser=reading.form.version,
         )
-        marks = {"finished": end + tail} if ends_here else {}
+        marks = {"finished": end + tail, "finished_at": done.mtime_ns} if ends_here else {}
         outcome = self._store(reading, done, folder, marks)
         outcome.more = outcome.more or (outcome.result is Result.READ and not piece.at_end)
         outcome.bytes_read = end - begin
@@ -354,8 +355,9 @@ def _reason(error: Exception) -> str:
 def _waits(checkpoint: Checkpoint, look: Look) -> bool:
     """Does anything wait for this file to be cold that was not looked at yet?"""
     state = json.loads(checkpoint.state)
-    if state.get("finished") == look.size or not state:
-        return False
+    is_same_tail = look.size == checkpoint.offset or state.get("finished_at") == look.mtime_ns
+    if (state.get("finished") == look.size and is_same_tail) or not state:
+        return False  # no fingerprint covers a tail: one that was touched may be another
     names_no_folder = not state.get("fold", {}).get("folder")
     return bool(checkpoint.waiting) or look.size > checkpoint.offset or names_no_folder
 

@@ -291,6 +291,20 @@ class TestTail:
             captured.read_ok(file)
             assert captured.prompts() == ["one"]
 
+    @pytest.mark.parametrize("looks", [(True,), (False, True)], ids=["cold", "after a hot look"])
+    def test_a_tail_that_was_rewritten_at_the_same_size_is_read(
+        self, file, said, palace_home, looks
+    ):
+        file.write_bytes(said.prompt("one").rstrip(b"\n"))
+        with Capturing(palace_home) as captured:
+            captured.read_ok(file)
+            stamp = file.stat().st_mtime_ns
+            file.write_bytes(said.prompt("two").rstrip(b"\n"))
+            os.utime(file, ns=(stamp, stamp + 10**9))
+            for cold in looks:
+                captured.read_ok(file, cold=cold)
+            assert captured.prompts() == ["one", "two"]
+
     def test_carriage_returns_change_no_word(self, file, said, palace_home):
         lines = said.prompt("one\r\ntwo\r") + said.answer(" three\n")
         file.write_bytes(lines.replace(b"}\n", b"}\r\n"))

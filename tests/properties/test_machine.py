@@ -244,7 +244,10 @@ class Machine(RuleBasedStateMachine):
         if len(self.logs) >= 8 or not origin.is_there or not self._records(origin):
             return
         if origin.source == "claude-code":
-            self._fork_claude(origin, anew=anew, restamped=restamped and not anew)
+            restamped = restamped and not anew
+            if restamped:  # one copy keeps the uuids, another the times: only the origin joins them
+                self.read(which, cold=True)
+            self._fork_claude(origin, anew=anew, restamped=restamped)
         else:
             self._fork_codex(origin, anew=anew, restamped=restamped)
 
