@@ -93,6 +93,13 @@ KEYS: tuple[Key, ...] = (
         "Seconds between two full looks at the roots; events only make it faster.",
         minimum=1,
     ),
+    Key(
+        "index.vectors",
+        "vectors",
+        "switch",
+        True,
+        "Find by meaning as well: a small model on this machine embeds what is stored, when idle.",
+    ),
 )
 _BY_NAME = {key.name: key for key in KEYS}
 _SECTIONS = {key.name.partition(".")[0] for key in KEYS if "." in key.name}
@@ -123,6 +130,7 @@ class Config:
     noise: bool
     wings: Mapping[str, str] = field(hash=False)  # absolute folder -> wing, longest folder first
     reconcile_seconds: int
+    vectors: bool
     sources: Mapping[str, str] = field(hash=False, compare=False)
 
     def excludes(self, *, cwd: str | None, path: str | None, session: str | None) -> bool:

@@ -24,6 +24,10 @@ IDENTITY_TXT = "identity.txt"
 WATCH_LOCK = "watch.lock"
 WATCH_PAUSE = "watch.pause"
 INBOX = "inbox"
+VECTORS = "vectors"
+LIBRARIAN_LOCK = "librarian.lock"
+LIBRARIAN_SOCKET = "librarian.sock"
+LIBRARIAN_LOG = "librarian.log"
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600

@@ -26,6 +26,7 @@ from mempalace.store.accounting import Account, Accounts
 from mempalace.store.checkpoints import HIDDEN
 from mempalace.store.heartbeat import Heartbeat, last_heartbeat, last_pause
 from mempalace.store.palace import Palace
+from mempalace.store.vectors import Progress, progress
 from mempalace.transcripts import registry
 from mempalace.transcripts.base import instant
 from mempalace.transcripts.files import walk
@@ -116,7 +117,7 @@ class Stock:
     excluded_since: list[str] = field(default_factory=list)  # sessions stored before they were
     left_out: dict[str, int] = field(default_factory=dict)  # rule -> records
     unknown_types: dict[str, int] = field(default_factory=dict)  # name -> records
-    waiting: int = 0  # drawers and closets that have no vector yet
+    index: Progress | None = None  # how far embedding is; None where vectors are off
 
 
 def take_stock(config: Config, now: Callable[[], float] = time.time) -> Stock:
@@ -127,6 +128,7 @@ def take_stock(config: Config, now: Callable[[], float] = time.time) -> Stock:
         pause = last_pause(config.home, moment)
         stock = Stock(str(config.home), moment, _daemon(beat, pause, moment))
         _count(db, stock)
+        stock.index = progress(db, moment) if config.vectors else None
         stock.excluded_since = _excluded_since(db, config)
         accounts = Accounts(db, config, registry.versions())
     followed = _followed(beat) if stock.daemon.up and pause is None else {}
@@ -202,7 +204,6 @@ def _count(db: sqlite3.Connection, stock: Stock) -> None:
     stock.forgotten = _one(db, "SELECT COUNT(*) FROM tombstones")
     stock.sweep_owed = sweep.is_owed(db)
     stock.sessions = _one(db, "SELECT COUNT(*) FROM sessions")
-    stock.waiting = _one(db, "SELECT COUNT(*) FROM outbox")
     stock.files = _one(db, "SELECT COUNT(*) FROM files")
     stock.gone_files = _one(db, "SELECT COUNT(*) FROM files WHERE gone_at IS NOT NULL")
     stock.failed_files = dict(
@@ -378,6 +379,8 @@ def _failures(stock: Stock) -> Iterator[str]:
 def _notices(stock: Stock, config: Config) -> Iterator[str]:
     if not stock.daemon.up:
         yield "nothing follows the transcripts now; `mempalace watch` does"
+    if stock.index is not None and stock.index.problem:
+        yield f"nothing is embedded: {stock.index.problem}"
     if stock.sweep_owed:
         yield "traces of forgotten words may be left in palace.db; `mempalace forget` wipes them"
     if stock.excluded_since:

@@ -61,6 +61,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     }
     for name, place in places.items():
         monkeypatch.setenv(name, str(place))
+    monkeypatch.setenv("MEMPALACE_INDEX_VECTORS", "false")  # a test that is about them turns it on
     _touched.clear()
     yield folder
     assert not _touched, f"the real transcripts were touched: {_touched}"

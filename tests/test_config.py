@@ -19,8 +19,14 @@ DEFAULTS = {
     "noise": False,
     "wings": {},
     "reconcile_seconds": 60,
+    "vectors": True,
 }
 SESSION = "0b1e8a52-2c9e-4f0a-9a57-0d7c3f1b2a11"
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch):
+    monkeypatch.delenv("MEMPALACE_INDEX_VECTORS")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 
 from mempalace import config as configuration
 from mempalace.status import Root, Stock, as_values, lag_seconds, take_stock
+from mempalace.store import vectors
 from mempalace.store.checkpoints import hidden
 from mempalace.store.palace import Palace
 from mempalace.transcripts import registry
@@ -102,8 +103,20 @@ class TestTotals:
             "exchanges": 3, "headless": 1, "talk_drawers": 5, "tools_drawers": 1,
         }  # fmt: skip
         assert (values["retired"], values["sessions"]) == (1, 3)
-        with builder.palace.reading() as db:
-            assert values["waiting"] == db.execute("SELECT COUNT(*) FROM outbox").fetchone()[0] > 0
+        assert values["index"] is None  # vectors are off
+
+    def test_how_far_embedding_is(self, builder, root, monkeypatch):
+        monkeypatch.setenv("MEMPALACE_INDEX_VECTORS", "true")
+        builder.session().prompt("one")
+        builder.session().prompt("two")
+        builder.file()
+        with builder.palace.transaction() as db:
+            model = vectors.model_number(db, "a model", 2, "made of nothing")
+            (due,) = vectors.due(db, vectors.newest_due(db, 2**60, 1), 2**60)
+            vectors.keep(db, model, [(due, b"\0\0\0\0")])
+        assert as_values(stock())["index"] == {
+            "vectors": 1, "waiting": 1, "model": "a model", "problem": "",
+        }  # fmt: skip
 
     def test_what_was_left_out_and_what_nobody_knows_is_told_by_name(self, builder, root):
         builder.session().prompt("one")

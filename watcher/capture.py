@@ -148,7 +148,7 @@ class Capture:
             checkpoint = _from_the_start(checkpoint, self._settings(), new_content=True)
         elif is_stale and (reread or checkpoint.parser != form.version):
             checkpoint = _from_the_start(checkpoint, self._settings(), new_content=False)
-        elif step is Plan.NOTHING and not (cold and _waits(checkpoint, look)):
+        elif step is Plan.NOTHING and not (cold and self._waits(checkpoint, look)):
             return self._nothing_new(checkpoint, look)
         reading = Reading.at(checkpoint, form, expected, self._lineage.near(path))
         if state.get("document"):
@@ -159,12 +159,23 @@ class Capture:
         proof = replace(checkpoint.fingerprint, device=look.device, inode=look.inode)
         size = checkpoint.offset + checkpoint.tail if look.packed is None else look.packed
         seen = replace(checkpoint, mtime_ns=look.mtime_ns, size=size, fingerprint=proof)
-        waits = _waits(checkpoint, look)
+        waits = self._waits(checkpoint, look)
         if seen != checkpoint and not waits:  # touched, copied, packed: that is proven now
             with self._palace.transaction() as db:
                 if checkpoints.position(db, checkpoint.file) == _position(checkpoint):
                     checkpoints.save(db, seen)
         return Outcome(Result.NOTHING, unfinished=waits)
+
+    def _waits(self, checkpoint: Checkpoint, look: Look) -> bool:
+        """Does anything wait for this file to be cold that was not looked at yet?"""
+        state = json.loads(checkpoint.state)
+        is_same_tail = look.size == checkpoint.offset or state.get("finished_at") == look.mtime_ns
+        if (state.get("finished") == look.size and is_same_tail) or not state:
+            return False  # no fingerprint covers a tail: one that was touched may be another
+        if checkpoint.waiting or look.size > checkpoint.offset:
+            return True
+        with self._palace.reading() as db:
+            return checkpoints.has_no_wing(db, checkpoint.file)
 
     def _moved(self, path: str, descriptor: int, look: Look) -> Checkpoint | None:
         """The checkpoint of a file that was renamed, moved, packed or unpacked to `path`."""
@@ -350,16 +361,6 @@ def _reason(error: Exception) -> str:
         f"{os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}" if frame else "?"
     )
     return f"unexpected {type(error).__name__} at {where}; this is a bug, please report it"
-
-
-def _waits(checkpoint: Checkpoint, look: Look) -> bool:
-    """Does anything wait for this file to be cold that was not looked at yet?"""
-    state = json.loads(checkpoint.state)
-    is_same_tail = look.size == checkpoint.offset or state.get("finished_at") == look.mtime_ns
-    if (state.get("finished") == look.size and is_same_tail) or not state:
-        return False  # no fingerprint covers a tail: one that was touched may be another
-    names_no_folder = not state.get("fold", {}).get("folder")
-    return bool(checkpoint.waiting) or look.size > checkpoint.offset or names_no_folder
 
 
 def _from_the_start(checkpoint: Checkpoint, settings: str, *, new_content: bool) -> Checkpoint:

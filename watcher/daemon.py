@@ -19,19 +19,19 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from types import FrameType
 
-from filelock import FileLock, Timeout
-
 from mempalace import config as configuration
 from mempalace import paths
 from mempalace.config import Config
-from mempalace.errors import Locked, MemPalaceError
+from mempalace.errors import MemPalaceError
 from mempalace.store.palace import Palace, PalaceDamaged
+from mempalace.store.single import only_one
 from mempalace.transcripts import registry
 from watcher.capture import Capture
 from watcher.debts import call_in
 from watcher.disk import Disk
 from watcher.events import POLL_SECONDS, Dirty, Events
 from watcher.health import Following, Health, PauseFile, Sight
+from watcher.nudge import Nudge
 from watcher.roots import Folders, roots
 from watcher.scan import Scan, scan
 
@@ -92,9 +92,14 @@ class Daemon:
 
     def run(self, *, once: bool = False) -> None:
         """Raises Locked where another watcher has this palace."""
-        with Palace.writer(self._config.home, create=True) as palace, self._single():
+        what = "another watcher is following this palace already"
+        hint = "nothing to do; `mempalace status` shows it"
+        with (
+            Palace.writer(self._config.home, create=True) as palace,
+            only_one(self._config.home, paths.WATCH_LOCK, what=what, hint=hint),
+        ):
             self._palace = palace
-            self._capture = self._new_capture()
+            self._capture, self._nudge = self._new_capture()
             if once:
                 self._pass_once()
                 return
@@ -111,19 +116,6 @@ class Daemon:
                 self._dirty.close()
             log.info("watch.stop")
 
-    def _single(self) -> FileLock:
-        path = os.path.join(self._config.home, paths.WATCH_LOCK)
-        paths.keep_private(path)
-        lock = FileLock(path, mode=paths.FILE_MODE)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout as error:
-            raise Locked(
-                "another watcher is following this palace already",
-                "nothing to do; `mempalace status` shows it",
-            ) from error
-        return lock
-
     def _handle_signals(self) -> None:
         def stop(_signal: int, _frame: FrameType | None) -> None:
             self._stopping = True
@@ -137,8 +129,10 @@ class Daemon:
         signal.signal(signal.SIGINT, stop)
         signal.signal(signal.SIGHUP, reload)
 
-    def _new_capture(self) -> Capture:
-        return Capture(self._palace, self._config, self._disk, folder_of=Folders(self._palace))
+    def _new_capture(self) -> tuple[Capture, Nudge]:
+        palace, config, disk = self._palace, self._config, self._disk
+        capture = Capture(palace, config, disk, folder_of=Folders(palace))
+        return capture, Nudge(palace, config, disk)
 
     def _pass_once(self) -> None:
         """Everything that is there now, then leave. A one-shot takes every file for cold."""
@@ -149,6 +143,7 @@ class Daemon:
             self._read_all(path)
         for path in call_in(self._palace, self._config, self._disk):
             self._read_all(path)
+        self._nudge.finish()
 
     def _read_all(self, path: str) -> None:
         while self._capture.read(path, cold=True, reread=True).more:
@@ -166,6 +161,7 @@ class Daemon:
             self._reload()
             self._look_around()
             busy = self._read_live() or self._read_history()
+            self._nudge.turn()
             self._note_progress()
             self._beat()
             self._health.paused = ""
@@ -218,7 +214,7 @@ class Daemon:
         except MemPalaceError as error:  # border: a typo must not end the daemon
             log.warning("config.refused", extra={"what": error.what, "hint": error.hint})
             return
-        self._capture = self._new_capture()
+        self._capture, self._nudge = self._new_capture()
         self._last_scan = float("-inf")
         log.info("config.reload")
 
@@ -335,6 +331,8 @@ class Daemon:
         for _ in range(pieces):
             outcome = self._capture.read(path, cold=is_cold, reread=is_cold)
             grew = grew or outcome.bytes_read > 0
+            if outcome.filed.drawers:
+                self._nudge.stored()
             if not outcome.more or self._stopping:
                 break
         else:
@@ -360,6 +358,7 @@ class Daemon:
         ends = [
             self._last_scan + self._interval(),
             self._last_beat + _HEARTBEAT_SECONDS,
+            self._nudge.at,
             *self._work.warm.values(),
         ]
         return max(0.01, min(ends) - now)

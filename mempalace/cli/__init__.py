@@ -46,7 +46,9 @@ COMMANDS: dict[str, Command] = {
     "forget": Command("mempalace.cli.forget", "forget", "Take out what was said, for good."),
     "status": Command("mempalace.cli.status", "status", "What is stored, behind or wrong."),
     "doctor": Command("mempalace.cli.doctor", "doctor", "What is wrong, and how to mend it."),
+    "reindex": Command("mempalace.cli.reindex", "reindex", "Fill the vector index anew."),
     "config": Command("mempalace.cli.config", "config", "Show every setting and its source."),
+    "librarian": Command("mempalace.cli.librarian", "librarian", ""),  # started by the others
 }
 
 
@@ -92,7 +94,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(n, entry.help) for n, entry in COMMANDS.items() if entry.help])
 
 
 @click.group(

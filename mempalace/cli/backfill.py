@@ -21,6 +21,7 @@ from mempalace.errors import EXIT_ERROR, EXIT_OK, WrongUsage
 from mempalace.store.palace import Palace
 from watcher.backfill import Backfill, Summary, preview
 from watcher.disk import Disk
+from watcher.nudge import Nudge
 
 _LINE_SECONDS = 5.0  # between two lines of progress where there is no terminal
 _NAMES_SHOWN = 10  # of files that could not be read
@@ -50,6 +51,7 @@ def backfill(paths: tuple[str, ...], dry_run: bool, wait: bool) -> int:
             summary = _show(Backfill(palace, settings, Disk()).run(paths), started)
             while wait and summary.is_unfinished:
                 summary = _show(Backfill(palace, settings, Disk()).run(paths), started)
+            Nudge(palace, settings, Disk()).finish()
     for line in _report(summary, time.monotonic() - started, is_dry=dry_run, of=paths):
         click.echo(line)
     return EXIT_ERROR if summary.failed else EXIT_OK

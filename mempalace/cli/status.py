@@ -84,8 +84,12 @@ def _wings(stock: Stock) -> Iterator[str]:
     headless = sum(wing.headless for wing in stock.wings)
     yield (
         f"{stock.sessions:,} sessions; {headless:,} exchanges without a prompt,"
-        f" {stock.retired:,} retired; {stock.waiting:,} drawers wait for a vector"
+        f" {stock.retired:,} retired"
     )
+    if stock.index is not None:
+        yield f"vectors: {stock.index.vectors:,} drawers, {stock.index.waiting:,} wait for one"
+    else:
+        yield "vectors: off (index.vectors)"
 
 
 def _root(root: Root) -> Iterator[str]:

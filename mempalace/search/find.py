@@ -1,6 +1,6 @@
 """A question becomes hits: candidates, filtered, grouped by exchange, best first.
 
-Owns: what a hit is, the filters, and when enough was found.
+Owns: what a hit is, when enough was found, and the union of what keywords and vectors find.
 Never: waits for a writer, or answers with what is retired.
 Called by: the command `search`, mempalace.layers.
 """
@@ -8,22 +8,24 @@ Called by: the command `search`, mempalace.layers.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from mempalace.ids import drawer_id, slug
-from mempalace.model import STREAM_OF, Role, Stream
+from mempalace.model import Stream
+from mempalace.search.filters import Filters
+from mempalace.search.fusion import fuse
 from mempalace.search.keywords import Candidate, Keywords
-from mempalace.search.lookup import source_called, wing_called
+from mempalace.search.lookup import wing_called
+from mempalace.search.meaning import Meaning
 from mempalace.search.query import Query
 from mempalace.store.checkpoints import HIDDEN
-from mempalace.store.exchanges import SEPARATOR
 from mempalace.store.palace import Palace
 from mempalace.store.whole import snapshot
 
-KEYWORDS_ONLY = "keywords only: no vectors yet"
+_POOL = 50  # candidates of each kind: beyond, what was asked for is hardly ever
 _BATCH = 256  # candidates looked up at once
 _TOGETHER = 1_024  # drawers with some of the words, looked up to join those of one exchange
 _TIES = 1_000  # exchanges of one score among which the latest are chosen
@@ -62,38 +64,90 @@ class _Found:
     drawer: int
     score: float
     said_at: int | None
+    matched_via: tuple[str, ...] = ()
 
 
 def find(palace: Palace, query: Query) -> Answer:
     """The best exchanges for a question. Raises WrongUsage where it has no word."""
-    with palace.reading() as db, snapshot(db):
-        keywords = Keywords(db, query.text, query.stream)
-        filters = _Filters(db, query)
-        found: dict[int, _Found] = {}
-        for candidates in keywords.with_all():
-            _collect(candidates, filters, found, query.limit)
-            if len(found) >= query.limit:
-                break
-        if len(found) < query.limit:
-            _add_partial(keywords, filters, found, query.limit)
-        best = sorted(found.values(), key=lambda one: (-one.score, -(one.said_at or 0), one.drawer))
-        hits = tuple(
-            hit(
-                db,
-                one.drawer,
-                said_at=one.said_at,
-                score=one.score,
-                matched_via=("keyword",),
-                marks=keywords.marks,
+    meaning = Meaning(palace) if query.stream is Stream.TALK else None
+    try:
+        with palace.reading() as db, snapshot(db):
+            keywords = Keywords(db, query.text, query.stream)
+            filters = Filters(db, query)
+            if meaning is not None:
+                meaning.ask(query.text, max(query.limit, _POOL), filters.exchanges())
+            found = _by_keyword(keywords, filters, max(query.limit, _POOL if meaning else 0))
+            near = {} if meaning is None else _by_meaning(meaning, filters, found)
+            best = _best(found, near, query.limit)
+            hits = tuple(
+                hit(
+                    db,
+                    one.drawer,
+                    said_at=one.said_at,
+                    score=one.score,
+                    matched_via=one.matched_via,
+                    marks=keywords.marks,
+                )
+                for one in best
             )
-            for one in best[: query.limit]
-        )
-    return Answer(query.text, (KEYWORDS_ONLY,), hits)
+        is_less = meaning is not None and meaning.missing
+        return Answer(query.text, (meaning.missing,) if meaning and is_less else (), hits)
+    finally:
+        if meaning is not None:
+            meaning.close()
+
+
+def _by_keyword(keywords: Keywords, filters: Filters, limit: int) -> dict[int, _Found]:
+    """The best drawer of each exchange that keywords find, `limit` exchanges and equals."""
+    found: dict[int, _Found] = {}
+    for candidates in keywords.with_all():
+        _collect(candidates, filters, found, limit)
+        if len(found) >= limit:
+            break
+    if len(found) < limit:
+        _add_partial(keywords, filters, found, limit)
+    return found
+
+
+def _by_meaning(
+    meaning: Meaning, filters: Filters, by_keyword: Mapping[int, _Found]
+) -> dict[int, _Found]:
+    """The nearest drawer of each exchange, of those that keywords have found as well."""
+    scores = dict(meaning.found())
+    wanted = [one.drawer for one in by_keyword.values() if one.drawer not in scores]
+    scores |= meaning.scores(wanted) if scores or wanted else {}
+    exchanges = filters.exchanges_of(list(scores))
+    found: dict[int, _Found] = {}
+    for drawer, score in sorted(scores.items(), key=lambda pair: -pair[1]):
+        exchange = exchanges.get(drawer)
+        if exchange is None or exchange in found:
+            continue
+        said_at = filters.said_at(exchange, drawer)
+        if filters.is_in_time(said_at):
+            found[exchange] = _Found(drawer, score, said_at)
+    return found
+
+
+def _best(
+    by_keyword: Mapping[int, _Found], by_meaning: Mapping[int, _Found], limit: int
+) -> list[_Found]:
+    """One order of both; an exchange is shown by the drawer that weighs heavier."""
+    worth = fuse(
+        {exchange: one.score for exchange, one in by_keyword.items()},
+        {exchange: one.score for exchange, one in by_meaning.items()},
+    )
+    found = []
+    for exchange, fused in worth.items():
+        first = by_keyword if fused.matched_via[0] == "keyword" else by_meaning
+        one = first[exchange]
+        found.append(_Found(one.drawer, fused.score, one.said_at, fused.matched_via))
+    found.sort(key=lambda one: (-one.score, -(one.said_at or 0), one.drawer))
+    return found[:limit]
 
 
 def _collect(
     candidates: Iterator[tuple[int, float]],
-    filters: _Filters,
+    filters: Filters,
     found: dict[int, _Found],
     limit: int,
 ) -> None:
@@ -120,7 +174,7 @@ def _collect(
 
 
 def _add_partial(
-    keywords: Keywords, filters: _Filters, found: dict[int, _Found], limit: int
+    keywords: Keywords, filters: Filters, found: dict[int, _Found], limit: int
 ) -> None:
     """Add exchanges that hold some terms. What one explains is what all its drawers explain
     together, as far as they are among the best `_TOGETHER`; it is shown by its best drawer."""
@@ -148,75 +202,6 @@ def _add_partial(
             break
         drawer = best[exchange].drawer
         found[exchange] = _Found(drawer, scores[exchange], filters.said_at(exchange, drawer))
-
-
-class _Filters:
-    """Which drawers a query may find."""
-
-    def __init__(self, db: sqlite3.Connection, query: Query) -> None:
-        self._db = db
-        self._query = query
-        self.has_times = query.since is not None or query.until is not None
-        where: list[tuple[str, object]] = []
-        if query.wing is not None:
-            where.append(("e.wing = ?", wing_called(db, query.wing)))
-        if query.room is not None:
-            where.append(("e.room = ?", slug(query.room)))
-        if query.source is not None:
-            where.append(("s.source = ?", source_called(db, query.source)))
-        if query.since is not None:  # an exchange may be said over hours; `is_in_time` is exact
-            where.append(("COALESCE(e.ended_at, e.started_at) >= ?", query.since))
-        if query.until is not None:
-            where.append(("e.started_at < ?", query.until))
-        self._where = "".join(f" AND {condition}" for condition, _ in where)
-        self._values = [value for _, value in where]
-
-    def exchanges_of(self, drawers: Sequence[int]) -> dict[int, int]:
-        """The exchange of each of these drawers that passes."""
-        rows = self._db.execute(
-            "SELECT d.n, d.exchange FROM drawers d JOIN exchanges e ON e.n = d.exchange"  # noqa: S608
-            " JOIN sessions s ON s.n = e.session"
-            f" WHERE d.n IN ({','.join('?' * len(drawers))}) AND e.retired IS NULL{self._where}",
-            (*drawers, *self._values),
-        )
-        return dict(rows.fetchall())
-
-    def said_at(self, exchange: int, drawer: int) -> int | None:
-        """When the words at the beginning of a drawer were said."""
-        stream, start = self._db.execute(
-            "SELECT stream, start FROM drawers WHERE n = ?", (drawer,)
-        ).fetchone()
-        records = self._db.execute(
-            "SELECT role, chars, said_at FROM records WHERE exchange = ? ORDER BY seq", (exchange,)
-        )
-        return _moment_at(records, Stream(stream), start)
-
-    def is_in_time(self, said_at: int | None) -> bool:
-        query = self._query
-        if not self.has_times:
-            return True
-        if said_at is None:
-            return False
-        return (query.since is None or said_at >= query.since) and (
-            query.until is None or said_at < query.until
-        )
-
-
-def _moment_at(
-    records: Iterable[tuple[int, int, int | None]], stream: Stream, start: int
-) -> int | None:
-    """The time of the record that a code point of a stream belongs to; where it has none, of the
-    last one before it that has one."""
-    end = 0
-    moment = None
-    for role, chars, said_at in records:
-        if STREAM_OF[Role(role)] is not stream or not chars:
-            continue
-        moment = moment if said_at is None else said_at
-        end += chars + len(SEPARATOR)
-        if start < end:
-            break
-    return moment
 
 
 def hit(

@@ -111,6 +111,16 @@ def waiting(db: sqlite3.Connection) -> set[int]:
     return {row[0] for row in rows}
 
 
+def has_no_wing(db: sqlite3.Connection, file: int) -> bool:
+    """Has it exchanges of a session whose folder no line has named?"""
+    row = db.execute(
+        "SELECT 1 FROM exchanges e JOIN sessions s ON s.n = e.session"
+        " WHERE e.file = ? AND s.wing IS NULL LIMIT 1",
+        (file,),
+    ).fetchone()
+    return row is not None
+
+
 def count(db: sqlite3.Connection, file: int, tallies: Mapping[str, int]) -> None:
     """Add to what was left out of a file by rule."""
     db.executemany(

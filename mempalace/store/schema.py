@@ -8,8 +8,9 @@ In words: a `session` of a source has `exchanges`; an exchange has `records` in 
 each with one or more `keys` (R3) and, for what opened it, `sightings`; the texts of its records
 joined by a blank line make two streams, which are kept as `drawers`. `files` holds the checkpoints
 (R5), `waiting` the texts that must wait, `tallies` what was left out by rule, `quarantine` where
-bytes were no record (R6), `outbox` what the vector index does not know yet, `tombstones` the keys
-of what was forgotten (R4), `owed` what a fork left to a parent that was not read yet (R3).
+bytes were no record (R6), `outbox` what must be embedded or leave the index, `vectors` what is
+embedded, `tombstones` the keys of what was forgotten (R4), `owed` what a fork left to a parent that
+was not read yet (R3).
 """
 
 from __future__ import annotations
@@ -213,5 +214,27 @@ CREATE TABLE owed (               -- copied records that were left to a parent, 
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_M001, _M002)
+_M003 = """
+CREATE TABLE models (             -- what makes vectors: another fingerprint is another model
+  n INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  dimension INTEGER NOT NULL,
+  fingerprint TEXT NOT NULL UNIQUE
+);
+CREATE TABLE vectors (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,  -- grows with each one: the projection has those up to n
+  model INTEGER NOT NULL REFERENCES models (n),
+  drawer INTEGER NOT NULL REFERENCES drawers (n),
+  exchange INTEGER NOT NULL REFERENCES exchanges (n),
+  md5 BLOB NOT NULL,              -- of the text that was embedded
+  vector BLOB NOT NULL            -- float16, of length 1
+);
+CREATE UNIQUE INDEX vectors_of_drawer ON vectors (model, drawer);
+CREATE INDEX vectors_of_text ON vectors (md5, model);
+CREATE TRIGGER vector_out AFTER DELETE ON drawers WHEN old.stream = 0 BEGIN
+  DELETE FROM vectors WHERE drawer = old.n;
+END;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_M001, _M002, _M003)
 """Each is run once, in order; `PRAGMA user_version` counts those that were."""

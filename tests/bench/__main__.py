@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.bench import amplification, codex, filing, idle, latency, processes
+from tests.bench import amplification, codex, embedding, filing, idle, latency, processes
 from tests.bench.measure import Row, table
 
 BENCHMARKS = {
@@ -19,6 +19,7 @@ BENCHMARKS = {
     "idle": idle.run,
     "amplification": amplification.run,
     "codex": codex.run,
+    "embedding": embedding.run,
 }
 
 

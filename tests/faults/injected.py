@@ -10,7 +10,6 @@ Never: asserts; changes code under test but through those seams (the palace's fu
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import sqlite3
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 
 from watchdog.observers import Observer
 
-from mempalace.cli.watch import _Fields
+from mempalace.cli.logs import log_to_stderr
 from mempalace.store import palace as palace_module
 from mempalace.transcripts.files import OnError
 from tests.faults import programs
@@ -126,9 +125,7 @@ class FailingEvents(Events):
 
 def main(folder: str) -> None:
     faults = Faults(Path(folder))
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Fields())
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    log_to_stderr()
     events_module._RETRY_SECONDS = 1.0
     hear, usual = events_module._Handler.dispatch, palace_module.Palace.transaction
 

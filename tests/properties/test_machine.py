@@ -124,6 +124,7 @@ class Log:
     pending: bytes = b""  # said, and not on disk yet
     is_there: bool = False
     inode: int = 0
+    is_fork: bool = False  # it leaves to its parent what it has from it, while that is there
 
     @property
     def is_packed(self) -> bool:
@@ -229,10 +230,11 @@ class Machine(RuleBasedStateMachine):
         log = self._log(which)
         if self._can_grow(log) and log.content:
             header, *known = self._exchanges(log)
+            self._begin_a_line(log)
             if log.source == "claude-code":
                 first %= len(known) or 1
                 log.pending += b"".join(map(self._closed, known[first : first + count]))
-            elif not log.pending:
+            elif log.pending in (b"", b"\n"):
                 log.pending += self._closed(header)
             self._append(log, len(log.pending))
 
@@ -244,10 +246,10 @@ class Machine(RuleBasedStateMachine):
         if len(self.logs) >= 8 or not origin.is_there or not self._records(origin):
             return
         if origin.source == "claude-code":
-            restamped = restamped and not anew
-            if restamped:  # one copy keeps the uuids, another the times: only the origin joins them
-                self.read(which, cold=True)
-            self._fork_claude(origin, anew=anew, restamped=restamped)
+            # One copy keeps the uuids, another the times: nothing but the origin joins the two. If
+            # that were gone unread, nobody could tell that they are the same words.
+            self.read(which, cold=True)
+            self._fork_claude(origin, anew=anew, restamped=restamped and not anew)
         else:
             self._fork_codex(origin, anew=anew, restamped=restamped)
 
@@ -268,7 +270,10 @@ class Machine(RuleBasedStateMachine):
         if self._can_grow(log):
             known = self._exchanges(log)
             kept, others = known[: 1 + keep % len(known)], known[1 + keep % len(known) :]
-            self._rewrite(log, b"".join([*kept, *map(self._others, others)]))
+            made = [self._others(one) for one in others]
+            self._rewrite(log, b"".join([*kept, *made]))
+            if others and made[-1] == others[-1]:  # so it was not the end
+                self.read(which, cold=True)
 
     @rule(which=_WHICH, at=st.integers(0, 5))
     def rewrite_an_exchange_at_the_same_size(self, which: int, at: int) -> None:
@@ -562,7 +567,14 @@ class Machine(RuleBasedStateMachine):
     def _look(self, log: Log, *, cold: bool) -> None:
         for outcome in self.capturing.read(log.path, cold=cold):
             assert outcome.result in (Result.READ, *_QUIET), outcome
-        self.model.seen |= self.model.on(log.content, cold=cold)
+        self._see(log, cold=cold)
+
+    def _see(self, log: Log, *, cold: bool) -> None:
+        """It was read: all that stands in it is in the palace, or is still owed by its parent."""
+        if log.is_fork:
+            self._note(log)
+        else:
+            self.model.seen |= self.model.on(log.content, cold=cold)
 
     def _note(self, log: Log) -> None:
         """A reading that was stopped: what it stored is in the palace, and stays (R4). Words that
@@ -594,10 +606,14 @@ class Machine(RuleBasedStateMachine):
         first, newline, _ = log.content.partition(b"\n")
         return first + newline if log.source == "codex" else b""
 
+    def _begin_a_line(self, log: Log) -> None:
+        """A writer that begins again leaves no two records on one line."""
+        if log.content and not log.content.endswith(b"\n") and not log.pending:
+            log.pending = b"\n"
+
     def _say(self, log: Log, turns: int, *, repeats: bool) -> None:
         """Exchanges that are not on disk yet."""
-        if log.content and not log.content.endswith(b"\n") and not log.pending:
-            log.pending = b"\n"  # a writer that begins again leaves no two records on one line
+        self._begin_a_line(log)
         for _ in range(turns):
             exchange = self._next("exchange")
             asked = "yes" if repeats else self._word()
@@ -699,7 +715,7 @@ class Machine(RuleBasedStateMachine):
         source.records = [record for _, record in known]
         source.now = MORNING + timedelta(hours=9, minutes=self._next("line"))
         copy = source.fork(number, restamped=restamped)
-        log = Log(self.root / "codex" / "sessions" / copy.name, "codex", copy)
+        log = Log(self.root / "codex" / "sessions" / copy.name, "codex", copy, is_fork=True)
         self.logs.append(log)
         header, *lines = copy.lines()
         log.pending = header
@@ -716,7 +732,7 @@ class Machine(RuleBasedStateMachine):
     def _other_file(self, log: Log, content: bytes) -> None:
         """A copy beside it, under another name of the same session."""
         name = log.path.name.replace(".jsonl", f"_{self._next('session')}.jsonl")
-        copy = Log(log.path.with_name(name), log.source, log.teller, content)
+        copy = Log(log.path.with_name(name), log.source, log.teller, content, is_fork=log.is_fork)
         self.logs.append(copy)
         self._put(copy, copy.path)
 
@@ -771,7 +787,7 @@ class Machine(RuleBasedStateMachine):
         if is_seen_double:
             for one in (old, path):
                 self.capturing.read(one, cold=cold)
-            self.model.seen |= self.model.on(log.content, cold=cold)
+            self._see(log, cold=cold)
         old.unlink()
         log.path = path
 

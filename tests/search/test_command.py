@@ -29,7 +29,7 @@ class TestJson:
         answer = mempalace_json("search", "cookie")
         assert list(answer) == ["query", "degraded", "results"]
         assert answer["query"] == "cookie"
-        assert answer["degraded"] == ["keywords only: no vectors yet"]
+        assert answer["degraded"] == ["keywords only: vectors are off (index.vectors)"]
         (hit,) = answer["results"]
         exchange = hit["exchange_id"]
         assert hit == {
@@ -96,7 +96,7 @@ class TestForPeople:
             "/home/ada/shop",
             f"mempalace show {exchange[:8]}\n",
             "The **cookie** expired.",
-            "note: keywords only: no vectors yet",
+            "note: keywords only: vectors are off (index.vectors)",
         ):
             assert part in done.stdout
 

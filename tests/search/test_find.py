@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from mempalace.errors import NotThereYet, WrongUsage
 from mempalace.search import Answer, Hit, ask, find
-from mempalace.search.find import KEYWORDS_ONLY
 from mempalace.search.keywords import Keywords, words_of
+from mempalace.search.meaning import OFF
 from mempalace.store.palace import Palace
 from tests.palace_builder import PalaceBuilder, moment
 
@@ -276,7 +276,7 @@ class TestWhereItCameFrom:
         session.prompt("the basket")
         answer = answer_to(builder, "basket")
         (hit,) = answer.results
-        assert answer.degraded == (KEYWORDS_ONLY,)
+        assert answer.degraded == (OFF,)
         assert hit.session_id == session.id
         assert (hit.wing, hit.room, hit.source) == ("shop", "general", "claude-code")
         assert (hit.path, hit.cwd) == (session.path, "/home/ada/shop")

@@ -14,6 +14,7 @@ import pytest
 
 from mempalace.errors import NotThereYet
 from mempalace.store.palace import Palace
+from mempalace.store.schema import MIGRATIONS
 from tests.palace_builder import PalaceBuilder
 
 NOBODY = 65_534
@@ -38,23 +39,23 @@ print(stack.wake_up(), stack.search("basket"))
 
 
 @pytest.fixture
-def home() -> Iterator[Path]:
+def shared() -> Iterator[Path]:
     """A palace that everybody may read, in a folder that other users can reach."""
     with tempfile.TemporaryDirectory(dir="/tmp") as above:
         Path(above).chmod(0o755)
-        home = Path(above) / "palace"
-        with PalaceBuilder(home) as building:
+        folder = Path(above) / "palace"
+        with PalaceBuilder(folder) as building:
             building.session().prompt("Why is the basket empty today?")
-        home.chmod(0o555)
-        yield home
-        home.chmod(0o700)
+        folder.chmod(0o555)
+        yield folder
+        folder.chmod(0o700)
 
 
-def read_without_rights(home: Path) -> str:
-    for path in home.iterdir():
+def read_without_rights(shared: Path) -> str:
+    for path in shared.iterdir():
         path.chmod(0o444)
     done = subprocess.run(
-        [sys.executable, "-P", "-c", PROGRAM, str(home), str(NOBODY)],
+        [sys.executable, "-P", "-c", PROGRAM, str(shared), str(NOBODY)],
         capture_output=True,
         text=True,
     )
@@ -62,31 +63,31 @@ def read_without_rights(home: Path) -> str:
     return done.stdout
 
 
-def test_without_a_log(home):
-    assert read_without_rights(home).count("Why is the basket empty today?") == 2
-    assert [path.name for path in home.iterdir()] == ["palace.db"]
+def test_without_a_log(shared):
+    assert read_without_rights(shared).count("Why is the basket empty today?") == 2
+    assert [path.name for path in shared.iterdir()] == ["palace.db"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user's writer needs another user")
-def test_while_a_writer_has_the_log(home):
-    with Palace.writer(home) as writer:
+def test_while_a_writer_has_the_log(shared):
+    with Palace.writer(shared) as writer:
         writer.set_note("x", "y")
-        assert (home / "palace.db-wal").stat().st_size > 0
-        assert read_without_rights(home).count("Why is the basket empty today?") == 2
+        assert (shared / "palace.db-wal").stat().st_size > 0
+        assert read_without_rights(shared).count("Why is the basket empty today?") == 2
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user's writer needs another user")
-def test_what_was_just_written_is_seen_where_the_log_can_be_read(home):
-    with PalaceBuilder(home) as building:
+def test_what_was_just_written_is_seen_where_the_log_can_be_read(shared):
+    with PalaceBuilder(shared) as building:
         building.session("s").prompt("Another basket question for you")
         building.file()
-        assert "Another basket question for you" in read_without_rights(home)
+        assert "Another basket question for you" in read_without_rights(shared)
 
 
-def test_a_palace_of_an_older_schema_is_brought_up_to_date_by_a_writer(home, monkeypatch):
-    monkeypatch.setattr("mempalace.store.connect.MIGRATIONS", ("", ""))
+def test_a_palace_of_an_older_schema_is_brought_up_to_date_by_a_writer(shared, monkeypatch):
+    monkeypatch.setattr("mempalace.store.connect.MIGRATIONS", (*MIGRATIONS, ""))
     with pytest.raises(NotThereYet, match="older MemPalace") as caught:
-        Palace.reader(home)
+        Palace.reader(shared)
     assert "mempalace backfill" in caught.value.hint
 
 
