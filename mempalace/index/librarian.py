@@ -68,9 +68,9 @@ class Librarian:
         self._wants_index = opens  # at the first question, or at once
         self._wants_rebuild = False
         self._last_question = self._last_work = clock()
-        self._healed_upto: int | None = 0  # None: all drawers were looked at
+        self._healed_upto: int | None = None  # of drawers looked at; None: nothing is to be healed
+        self._has_others: bool | None = None  # vectors of models that are no more; None: unknown
         self._failures = 0
-        self.must_return = False  # it leaves with work to do
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -132,6 +132,7 @@ class Librarian:
         self._drain = Drain(self._palace, self._embedders[self._model], self._model, time.time)
         with self._palace.transaction() as db:
             vectors.forget_problem(db)
+            self._healed_upto = 0 if vectors.may_lack_some(db, self._model) else None
 
     def _note_problem(self, error: MemPalaceError) -> None:
         log.error("librarian.problem", extra={"what": error.what, "hint": error.hint})
@@ -166,6 +167,8 @@ class Librarian:
 
     def _turn(self) -> bool:
         """A little of everything that is to do; True where there is more."""
+        if self._wants_index and self._is_unasked():
+            self._close_index()
         busy = self._wants_index and self._serve()
         if self._drain.step():
             self._last_work = self._clock()
@@ -191,6 +194,8 @@ class Librarian:
     def _answering(self) -> int:
         """The model that questions are put to: the present one, unless another one still knows
         more."""
+        if len(self._embedders) == 1:
+            return self._model
         with self._palace.reading() as db:
             counts = vectors.counts(db)
         known = {model: counts.get(model, 0) for model in self._embedders}
@@ -208,21 +213,32 @@ class Librarian:
                 if self._healed_upto is None:
                     vectors.drop_orphans(db)
             return True
-        with self._palace.reading() as db:
-            is_done = not vectors.waiting(db) and self._answering() == self._model
-            has_others = is_done and len(vectors.counts(db)) > 1
-        if has_others:
+        if self._has_others is None:
+            with self._palace.reading() as db:
+                if vectors.waiting(db) or self._answering() != self._model:
+                    return False
+                self._has_others = len(vectors.counts(db)) > 1
+        if self._has_others:
             with self._palace.transaction() as db:
-                vectors.drop_other_models(db, self._model, _DROPPED)
-        return has_others
+                self._has_others = vectors.drop_other_models(db, self._model, _DROPPED) > 0
+            return True
+        return False
 
     def _may_leave(self) -> bool:
-        now = self._clock()
         if not os.path.exists(self._palace.path):
             return True  # the home was removed
-        if self._wants_index:
-            return now - self._last_question > QUESTION_SECONDS
-        return now - self._last_work > IDLE_SECONDS
+        return not self._wants_index and self._clock() - self._last_work > IDLE_SECONDS
+
+    def _is_unasked(self) -> bool:
+        """Nobody has asked for long; but what is being filled is filled."""
+        is_filling = self._finder is not None and bool(self._finder.rebuild_reason)
+        return not is_filling and self._clock() - self._last_question > QUESTION_SECONDS
+
+    def _close_index(self) -> None:
+        self._wants_index = False
+        finder, self._finder = self._finder, None
+        if finder is not None:
+            finder.close()
 
     # --- what the server asks ---------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mempalace.store import vectors
 
 _LEAST = 1_024  # rows of room
+_COPY_COSTS = 25  # times as much to pick a row out as to multiply it, measured at 200,000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class Matrix:
         page = vectors.since(db, self.model, self.upto)
         if not page:
             return False
-        self._make_room(len(page))
+        all_of_them = vectors.count(db, self.model) if not self._used else 0
+        self._make_room(max(len(page), all_of_them))  # at the start, once for all
         rows = slice(self._used, self._used + len(page))
         blob = b"".join(row.vector for row in page)
         self._room[rows] = np.frombuffer(blob, np.float16).reshape(len(page), -1)
@@ -80,7 +82,7 @@ class Matrix:
     def _make_room(self, more: int) -> None:
         need = self._used + more
         if need > len(self._room):
-            size = max(need, len(self._room) * 5 // 4)
+            size = need * 9 // 8
             room = np.empty((size, self._room.shape[1]), np.float32)
             room[: self._used] = self._room[: self._used]
             numbers = np.empty((2, size), np.int64)
@@ -108,13 +110,19 @@ class Matrix:
     ) -> list[tuple[int, float]]:
         """(drawer, cosine) of the best drawers, best first; of all, or of these exchanges'."""
         rows = self._rows
-        chosen = None if exchanges is None else np.flatnonzero(np.isin(rows.exchanges, exchanges))
-        scores = (rows.vectors if chosen is None else rows.vectors[chosen]) @ question
+        passes = np.ones(len(rows.drawers), bool)
+        if exchanges is not None:
+            passes = np.isin(rows.exchanges, exchanges)
+        places = np.flatnonzero(passes)
+        if len(places) * _COPY_COSTS > len(passes):
+            scores = (rows.vectors @ question)[places]
+        else:
+            scores = rows.vectors[places] @ question
         more = min(len(scores), 2 * limit)  # a drawer that grew may stand there twice
         best = np.argpartition(-scores, more - 1)[:more] if more < len(scores) else range(more)
         found: dict[int, float] = {}
         for at in sorted(best, key=lambda at: -scores[at]):
-            row = int(at if chosen is None else chosen[at])
+            row = int(places[at])
             drawer = int(rows.drawers[row])
             if rows.place.get(drawer) == row and len(found) < limit:
                 found[drawer] = float(scores[at])

@@ -11,10 +11,12 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from mempalace.ids import slug
-from mempalace.model import STREAM_OF, Role, Stream
+from mempalace.model import STREAM_OF, Stream
 from mempalace.search.lookup import source_called, wing_called
 from mempalace.search.query import Query
 from mempalace.store.exchanges import SEPARATOR
+
+_STREAM_OF = {int(role): stream for role, stream in STREAM_OF.items()}  # as palace.db has them
 
 
 class Filters:
@@ -24,6 +26,7 @@ class Filters:
         self._db = db
         self._query = query
         self.has_times = query.since is not None or query.until is not None
+        self._spans: dict[int, tuple[int | None, int | None]] = {}  # of exchanges looked up
         where: list[tuple[str, object]] = []
         if query.wing is not None:
             where.append(("e.wing = ?", wing_called(db, query.wing)))
@@ -41,12 +44,26 @@ class Filters:
     def exchanges_of(self, drawers: Sequence[int]) -> dict[int, int]:
         """The exchange of each of these drawers that passes."""
         rows = self._db.execute(
-            "SELECT d.n, d.exchange FROM drawers d JOIN exchanges e ON e.n = d.exchange"  # noqa: S608
-            " JOIN sessions s ON s.n = e.session"
+            "SELECT d.n, d.exchange, e.started_at, e.ended_at FROM drawers d"  # noqa: S608
+            " JOIN exchanges e ON e.n = d.exchange JOIN sessions s ON s.n = e.session"
             f" WHERE d.n IN ({','.join('?' * len(drawers))}) AND e.retired IS NULL{self._where}",
             (*drawers, *self._values),
         )
-        return dict(rows.fetchall())
+        found = {}
+        for drawer, exchange, begin, end in rows:
+            found[drawer] = exchange
+            self._spans[exchange] = begin, end
+        return found
+
+    def may_be_found(self, exchange: int, drawer: int) -> bool:
+        """Was it said within the times that were asked for? Only where its exchange reaches over
+        one of them need the drawer itself be looked at."""
+        if not self.has_times:
+            return True
+        begin, end = self._spans[exchange]
+        if self.is_in_time(begin) and self.is_in_time(end):
+            return True
+        return self.is_in_time(self.said_at(exchange, drawer))
 
     def exchanges(self) -> list[int] | None:
         """Every exchange that passes; None where there is no filter."""
@@ -88,7 +105,7 @@ def _moment_at(
     end = 0
     moment = None
     for role, chars, said_at in records:
-        if STREAM_OF[Role(role)] is not stream or not chars:
+        if _STREAM_OF[role] is not stream or not chars:
             continue
         moment = moment if said_at is None else said_at
         end += chars + len(SEPARATOR)

@@ -21,11 +21,13 @@ from mempalace.search.keywords import Candidate, Keywords
 from mempalace.search.lookup import wing_called
 from mempalace.search.meaning import Meaning
 from mempalace.search.query import Query
+from mempalace.store import vectors
 from mempalace.store.checkpoints import HIDDEN
 from mempalace.store.palace import Palace
 from mempalace.store.whole import snapshot
 
 _POOL = 50  # candidates of each kind: beyond, what was asked for is hardly ever
+_FEW = 100  # drawers without a vector that need no mention: what was said a moment ago
 _BATCH = 256  # candidates looked up at once
 _TOGETHER = 1_024  # drawers with some of the words, looked up to join those of one exchange
 _TIES = 1_000  # exchanges of one score among which the latest are chosen
@@ -90,11 +92,16 @@ def find(palace: Palace, query: Query) -> Answer:
                 )
                 for one in best
             )
-        is_less = meaning is not None and meaning.missing
-        return Answer(query.text, (meaning.missing,) if meaning and is_less else (), hits)
+            missing = "" if meaning is None else meaning.missing or _still_waiting(db)
+        return Answer(query.text, (missing,) if missing else (), hits)
     finally:
         if meaning is not None:
             meaning.close()
+
+
+def _still_waiting(db: sqlite3.Connection) -> str:
+    waiting = vectors.waiting(db)
+    return f"{waiting:,} drawers have no vector yet" if waiting > _FEW else ""
 
 
 def _by_keyword(keywords: Keywords, filters: Filters, limit: int) -> dict[int, _Found]:
@@ -122,9 +129,8 @@ def _by_meaning(
         exchange = exchanges.get(drawer)
         if exchange is None or exchange in found:
             continue
-        said_at = filters.said_at(exchange, drawer)
-        if filters.is_in_time(said_at):
-            found[exchange] = _Found(drawer, score, said_at)
+        if filters.may_be_found(exchange, drawer):
+            found[exchange] = _Found(drawer, score, filters.said_at(exchange, drawer))
     return found
 
 
@@ -165,10 +171,9 @@ def _collect(
             before = found.get(exchange)
             if before is not None and before.score >= score:
                 continue
-            said_at = filters.said_at(exchange, drawer)
-            if not filters.is_in_time(said_at):
+            if not filters.may_be_found(exchange, drawer):
                 continue
-            found[exchange] = _Found(drawer, score, said_at)
+            found[exchange] = _Found(drawer, score, filters.said_at(exchange, drawer))
             fresh += before is None
             last = score
 
@@ -188,7 +193,7 @@ def _add_partial(
             exchange = exchanges.get(one.drawer)
             if exchange is None or exchange in found:
                 continue
-            if filters.has_times and not filters.is_in_time(filters.said_at(exchange, one.drawer)):
+            if not filters.may_be_found(exchange, one.drawer):
                 continue
             best.setdefault(exchange, one)
             held[exchange] = held.get(exchange, 0) | one.held

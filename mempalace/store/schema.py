@@ -231,6 +231,7 @@ CREATE TABLE vectors (
 );
 CREATE UNIQUE INDEX vectors_of_drawer ON vectors (model, drawer);
 CREATE INDEX vectors_of_text ON vectors (md5, model);
+CREATE INDEX outbox_by_time ON outbox (operation, due_at);
 CREATE TRIGGER vector_out AFTER DELETE ON drawers WHEN old.stream = 0 BEGIN
   DELETE FROM vectors WHERE drawer = old.n;
 END;

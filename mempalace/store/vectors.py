@@ -65,6 +65,12 @@ def counts(db: sqlite3.Connection) -> dict[int, int]:
     return dict(db.execute("SELECT model, COUNT(*) FROM vectors GROUP BY model").fetchall())
 
 
+def may_lack_some(db: sqlite3.Connection, model: int) -> bool:
+    """Are there more drawers of talk than vectors of this model and rows in the outbox?"""
+    drawers = db.execute("SELECT COUNT(*) FROM talk_docsize").fetchone()[0]
+    return int(drawers) > count(db, model) + waiting(db)
+
+
 def post_missing(db: sqlite3.Connection, model: int, after: int, limit: int) -> int | None:
     """Enter talk drawers behind number `after` that this model has no vector of into the outbox.
 
@@ -78,7 +84,7 @@ def post_missing(db: sqlite3.Connection, model: int, after: int, limit: int) -> 
         (model, after, Stream.TALK, limit),
     ).fetchall()
     missing = [
-        (drawer_id(exchange, Stream.TALK, position), _md5(text))
+        (drawer_id(exchange, Stream.TALK, position), md5_of(text))
         for _, exchange, position, text, vector in rows
         if vector is None
     ]
@@ -97,7 +103,8 @@ def drop_other_models(db: sqlite3.Connection, model: int, limit: int) -> int:
     ).rowcount
 
 
-def _md5(text: str) -> bytes:
+def md5_of(text: str) -> bytes:
+    """Of a drawer's text, as the outbox has it."""
     return hashlib.md5(text.encode(), usedforsecurity=False).digest()
 
 

@@ -37,6 +37,7 @@ def environment(folder: Path) -> dict[str, str]:
         "MEMPALACE_HOME": str(folder / "palace"),
         "CLAUDE_CONFIG_DIR": str(folder / "claude"),
         "NO_COLOR": "1",
+        "MEMPALACE_INDEX_VECTORS": "false",  # where they are measured they are turned on
     }
 
 

@@ -18,16 +18,8 @@ _BATCH = 120  # sessions written, filed and removed again
 def run(scratch: Path) -> Iterator[Row]:
     env = environment(scratch)
     corpus = Corpus()
-    root = scratch / "claude" / "projects"
     for size in SIZES:
-        while (have := talk_drawers(scratch)) < size:
-            sessions = min(_BATCH, (size - have) // 36 + 1)
-            corpus.write(root, sessions)
-            subprocess.run(
-                [*MEMPALACE, "backfill", str(root)], env=env, check=True, capture_output=True
-            )
-            shutil.rmtree(root)
-        root.mkdir(parents=True, exist_ok=True)
+        grow(scratch, corpus, size)
         words = corpus.a_prompt_of(scratch / "palace")
         for command in (
             ["wake-up", "--wing", "project_03"],
@@ -38,6 +30,20 @@ def run(scratch: Path) -> Iterator[Row]:
         ):
             name = command[0] if command[0] != "search" else _search_name(command)
             yield from paired(f"{name} at {size:,}", [*MEMPALACE, *command], env, runs=30)
+
+
+def grow(scratch: Path, corpus: Corpus, size: int) -> None:
+    """Fill the palace up to `size` drawers of talk, through the real command."""
+    root = scratch / "claude" / "projects"
+    while (have := talk_drawers(scratch)) < size:
+        sessions = min(_BATCH, (size - have) // 36 + 1)
+        corpus.write(root, sessions)
+        subprocess.run(
+            [*MEMPALACE, "backfill", str(root)],
+            env=environment(scratch), check=True, capture_output=True,
+        )  # fmt: skip
+        shutil.rmtree(root)
+    root.mkdir(parents=True, exist_ok=True)
 
 
 def _search_name(command: list[str]) -> str:

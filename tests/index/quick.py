@@ -1,6 +1,7 @@
 """A model that costs nothing: texts with the same words are near each other.
 
-`python -m tests.index.quick HOME` is a librarian that has it.
+`python -m tests.index.quick HOME [EVERY]` is a librarian that has it; Chroma writes its graph after
+EVERY additions. What it embeds is written to HOME/embedded.log first, one text a line.
 
 Owns: the arithmetic, and what a test sees of it: how often each text was embedded.
 Never: asserts.
@@ -14,12 +15,14 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mempalace.cli.logs import log_to_stderr
 from mempalace.errors import Locked
+from mempalace.index import finder, projection
 from mempalace.index.librarian import Librarian
 
 DIMENSION = 384
@@ -55,9 +58,18 @@ def _direction(word: str) -> NDArray[np.float32]:
     return made / np.linalg.norm(made)
 
 
+class _Logging(Quick):
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        with Path(sys.argv[1], "embedded.log").open("a") as log:
+            log.write("".join(f"{text}\n" for text in texts))
+        return super().embed(texts)
+
+
 if __name__ == "__main__":
     log_to_stderr()
+    if len(sys.argv) > 2:
+        projection._SYNC = projection._BATCH = finder._CHUNK = int(sys.argv[2])
     try:
-        Librarian(sys.argv[1], [Quick]).run()
+        Librarian(sys.argv[1], [_Logging]).run()
     except Locked:
         sys.exit(75)

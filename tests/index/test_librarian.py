@@ -31,6 +31,7 @@ from mempalace.store.palace import Palace
 from tests.command import COMMAND, mempalace, mempalace_json
 from tests.index.quick import Quick
 from tests.palace_builder import PalaceBuilder
+from tests.transcripts.builder import Session
 
 PATIENCE = 30.0  # seconds
 ROOT = Path(__file__).parents[2]
@@ -426,3 +427,21 @@ def test_the_watcher_has_none_of_it(filled, tmp_path):
         assert watch.wait(PATIENCE) == 0
     for name in ("chromadb", "onnxruntime", "numpy", "tokenizers"):
         assert name not in maps
+
+
+def test_what_the_watcher_files_is_found_by_meaning(filled, tmp_path):
+    roots = tmp_path / "roots"
+    roots.mkdir()
+    env = {**os.environ, "MEMPALACE_ROOTS_CLAUDE_CODE": str(roots)}
+    with subprocess.Popen([*COMMAND, "watch"], env=env, stderr=subprocess.DEVNULL) as watch:
+        session = Session("5f0c7a60-0000-4000-8000-000000000001")
+        session.user("Which shade shall the cabin's shutters have?").text("A dark green.")
+        (roots / f"{session.session}.jsonl").write_bytes(session.bytes())
+
+        def is_found() -> bool:
+            found = mempalace_json("search", "colour of the window covers", "--limit", "1")
+            return any("shutters" in hit["text"] for hit in found["results"])
+
+        until(is_found)
+        watch.terminate()
+        assert watch.wait(PATIENCE) == 0
