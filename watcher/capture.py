@@ -102,8 +102,6 @@ class Capture:
             return Outcome(Result.FAILED, reason="its name is not UTF-8")  # no row can hold it
         try:
             self._disk.look(path)  # before it is opened: a FIFO stays closed
-            if path.endswith(SUFFIX) and self._has_plain_twin(path):
-                return Outcome(Result.NOTHING)  # Codex itself prefers the plain one
             descriptor = self._disk.open(path)
         except FileNotFoundError:
             return self._gone(path)
@@ -119,13 +117,6 @@ class Capture:
             return self._failed(path, error)
         finally:
             self._disk.close(descriptor)
-
-    def _has_plain_twin(self, path: str) -> bool:
-        try:
-            self._disk.look(_twin(path))
-        except OSError:
-            return False
-        return True
 
     # --- looking --------------------------------------------------------------------------------
 
@@ -178,18 +169,25 @@ class Capture:
             return checkpoints.has_no_wing(db, checkpoint.file)
 
     def _moved(self, path: str, descriptor: int, look: Look) -> Checkpoint | None:
-        """The checkpoint of a file that was renamed, moved, packed or unpacked to `path`."""
+        """The checkpoint of a file that was renamed, moved, packed or unpacked to `path`. While
+        both twins are there each goes on by itself from what they have in common."""
         with self._palace.reading() as db:
             known = checkpoints.load_by_inode(db, look.device, look.inode)
             twin = checkpoints.load(db, _twin(path))
         for checkpoint in known if twin is None else [*known, twin]:
-            if checkpoint.offset and not self._is_there(checkpoint):
-                step = plan(self._disk, descriptor, look, checkpoint)
-                if step is not Plan.REWRITTEN:
-                    name = checkpoints.hidden(path) if checkpoint.is_hidden else path
-                    with self._palace.transaction() as db:
-                        checkpoints.rename(db, checkpoint.file, name)
-                        return checkpoints.load(db, path)
+            is_there = self._is_there(checkpoint)
+            if not checkpoint.offset or (is_there and checkpoint is not twin):
+                continue
+            if plan(self._disk, descriptor, look, checkpoint) is Plan.REWRITTEN:
+                continue
+            name = checkpoints.hidden(path) if checkpoint.is_hidden else path
+            with self._palace.transaction() as db:
+                if is_there:
+                    file = checkpoints.create(db, name, checkpoint.source)
+                    checkpoints.save(db, replace(checkpoint, file=file, path=path))
+                else:
+                    checkpoints.rename(db, checkpoint.file, name)
+                return checkpoints.load(db, path)
         return None
 
     def _is_there(self, checkpoint: Checkpoint) -> bool:

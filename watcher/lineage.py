@@ -1,7 +1,8 @@
-"""A fork's parent: is its rollout on disk, and which turns are in it? (R3)
+"""A fork's parent: is its rollout on disk, which turns are in it, and whose are they? (R3)
 
 A copied fork begins with its parent's turns. Where the parent is at hand they are left to it; so it
-is looked for beside the fork, in sessions/ and in archived_sessions/, compressed or not.
+is looked for beside the fork, in sessions/ and in archived_sessions/, compressed or not. A parent
+may be a fork itself: its file is followed as its own reader follows it.
 
 Owns: that search, and what a rollout's turns are known by.
 Never: decides what is left out (the format's fold does); keeps a text.
@@ -12,14 +13,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import PurePath
 
-from mempalace.transcripts.base import TurnsOf
-from mempalace.transcripts.codex_items import is_uuid, prompt_in, turn_in
-from mempalace.transcripts.codex_turns import prompt_mark
+from mempalace.transcripts.base import TurnsOf, instant
+from mempalace.transcripts.codex_names import session_in_name, wordless_line
+from mempalace.transcripts.codex_turns import Turns
 from mempalace.transcripts.jsonl import read_line
 from watcher.disk import Disk
 from watcher.packed import SUFFIX
@@ -30,19 +31,21 @@ _PARENTS_KEPT = 16
 _LOOK_AGAIN_SECONDS = 10.0  # for a parent that was nowhere, or that grows
 _PIECE = 1024 * 1024  # bytes
 _HEAD = 4096  # bytes of a line that tell whether it is looked into
-_TELLS = re.compile(rb'"turn_id"|"user_message"|"UserMessage"|"role"\s*:\s*"user"')
+_TELLS = re.compile(
+    rb'"turn_id"|"user_message"|"UserMessage"|"role"\s*:\s*"user"|"session_meta"|\A\{"id"'
+)
+_STAMP = re.compile(rb'\{"timestamp"\s*:\s*"([^"\\]{1,40})"')
 
 
 @dataclass(slots=True)
 class _Rollout:
     """What was read of one file, and how far."""
 
-    key: tuple[int, int, bool] = (0, 0, False)  # device, inode, compressed
+    place: Turns
+    key: tuple[int, int, bool]  # device, inode, compressed
     read_to: int = 0
     seen: tuple[int, int] = (-1, 0)  # its size and time of change
-    turns: set[str] = field(default_factory=set)
-    prompts: Counter[str] = field(default_factory=Counter)
-    has_ids: bool = False  # a turn with an id of its own was seen: prompts tell nothing from here
+    turns: dict[str, str] = field(default_factory=dict)  # and whose they are
 
 
 @dataclass(slots=True)
@@ -51,7 +54,7 @@ class _Parent:
 
     looked_at: float = float("-inf")
     rollouts: dict[str, _Rollout] = field(default_factory=dict)  # by path
-    turns: frozenset[str] | None = None
+    turns: Mapping[str, str] | None = None
 
 
 class Lineage:
@@ -65,13 +68,14 @@ class Lineage:
         """The question "which turns has this session?", asked from the file at `path`."""
         return lambda session: self._turns_of(session, path)
 
-    def _turns_of(self, session: str, path: str) -> frozenset[str] | None:
+    def _turns_of(self, session: str, path: str) -> Mapping[str, str] | None:
         place = (session, _places(path)[0])
         parent = self._known.setdefault(place, _Parent())
         self._known.move_to_end(place)
         while len(self._known) > _PARENTS_KEPT:
             self._known.popitem(last=False)
         if self._disk.monotonic() - parent.looked_at > _LOOK_AGAIN_SECONDS:
+            parent.looked_at = self._disk.monotonic()  # whoever asks meanwhile is its own parent
             self._look(parent, session, path)
             parent.looked_at = self._disk.monotonic()  # after reading, which may take its time
         return parent.turns
@@ -80,29 +84,31 @@ class Lineage:
         before = {found: rollout.read_to for found, rollout in parent.rollouts.items()}
         read = {}
         for found in relatives(self._disk, session, path):
-            rollout = self._read(found, parent.rollouts.get(found, _Rollout()))
+            rollout = self._read(found, parent.rollouts.get(found))
             if rollout is not None:
                 read[found] = rollout
         parent.rollouts = read
         if before != {found: rollout.read_to for found, rollout in read.items()}:
-            parent.turns = frozenset().union(*(r.turns for r in read.values())) if read else None
+            parent.turns = None
+            for rollout in read.values():
+                parent.turns = {**rollout.turns, **(parent.turns or {})}
 
-    def _read(self, path: str, rollout: _Rollout) -> _Rollout | None:
+    def _read(self, path: str, rollout: _Rollout | None) -> _Rollout | None:
         """What the file has, read on from where it was read to; None where it cannot be read: it
         is as good as nowhere."""
         try:
             seen = self._disk.look(path)
             key = (seen.device, seen.inode, path.endswith(SUFFIX))
-            if rollout.key == key and rollout.seen == (seen.size, seen.mtime_ns):
+            if rollout and rollout.key == key and rollout.seen == (seen.size, seen.mtime_ns):
                 return rollout
-            if rollout.key != key or rollout.seen[0] >= seen.size or key[2]:
-                rollout = _Rollout(key)
+            if not rollout or rollout.key != key or rollout.seen[0] >= seen.size or key[2]:
+                session = session_in_name(PurePath(path))
+                rollout = _Rollout(Turns(session, {}, self.near(path)), key)
             descriptor = self._disk.open(path)
         except OSError:
             return None
         try:
-            for record in self._records(descriptor, rollout):
-                _add(record, rollout)
+            self._read_on(descriptor, rollout)
         except OSError:
             return None
         finally:
@@ -110,40 +116,36 @@ class Lineage:
         rollout.seen = (seen.size, seen.mtime_ns)
         return rollout
 
-    def _records(self, descriptor: int, rollout: _Rollout) -> Iterator[dict[str, Any]]:
-        """The records that tell of turns; `read_to` follows them."""
+    def _read_on(self, descriptor: int, rollout: _Rollout) -> None:
         while True:
             piece = read_piece(self._disk, descriptor, rollout.read_to, 0, limit=_PIECE)
             for at, line in piece.lines:
-                if _TELLS.search(line, 0, _HEAD):
-                    for _, record in read_line(line, at).objects:
-                        yield record
+                _follow(line, at, rollout)
             rollout.read_to = piece.end
             if piece.at_end:
                 return
 
 
+def _follow(line: bytes, at: int, rollout: _Rollout) -> None:
+    """Most lines tell nothing but the time."""
+    if wordless_line(line):
+        return
+    if _TELLS.search(line, 0, _HEAD):
+        for _, record in read_line(line, at).objects:
+            for name in rollout.place.follow(record):
+                rollout.turns[name] = rollout.place.teller
+    elif stamp := _STAMP.match(line):
+        rollout.place.tick(instant(stamp.group(1).decode("ascii", "replace")))
+
+
 def relatives(disk: Disk, session: str, path: str) -> list[str]:
-    """Every file of that session in the Codex home of `path`, but those compressed whose plain
-    twin is there."""
+    """Every file of that session in the Codex home of `path`."""
     found: dict[str, None] = {}
     for folder in _places(path):
         for one, _ in disk.walk(folder, lambda _: None):
             if session in os.path.basename(one) and not _is_same(one, path):
                 found[one] = None
-    return [one for one in found if one.removesuffix(SUFFIX) == one or one[:-4] not in found]
-
-
-def _add(record: dict[str, Any], rollout: _Rollout) -> None:
-    turn = turn_in(record)
-    if turn:
-        rollout.turns.add(turn)
-        rollout.has_ids = rollout.has_ids or is_uuid(turn)
-    prompt = None if rollout.has_ids else prompt_in(record)
-    if prompt:
-        carrier, mark = prompt
-        rollout.turns.add(prompt_mark(rollout.prompts[carrier], carrier, mark))
-        rollout.prompts[carrier] += 1
+    return list(found)
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -35,7 +35,7 @@ class Nudge:
         with self._palace.reading() as db:
             is_waiting = vectors.waiting(db) and not vectors.problem(db, self._disk.now())
         if self._config.vectors and is_waiting:
-            client.wake(self._config.home)
+            client.wake(self._config.home, after=_DUE_SECONDS)
 
     def turn(self) -> None:
         """Start a librarian where something is due and none runs."""

@@ -41,8 +41,8 @@ def export(*, form: str, wing: str | None, session: str | None, headless: bool) 
     """Write out what the palace holds, verbatim, in UTF-8."""
     del form  # there is one so far
     home = paths.home()
-    before = _state_without_log(home)
-    with Palace.reader(home) as palace, palace.reading() as db, whole.snapshot(db):
+    with Palace.reader(home, lasts=True) as palace, palace.reading() as db, whole.snapshot(db):
+        before = _state_without_log(home)
         wing_n = None if wing is None else wing_called(db, wing)
         session_n = None if session is None else session_called(db, session)
         lines: list[bytes] = []
@@ -63,8 +63,9 @@ def export(*, form: str, wing: str | None, session: str | None, headless: bool) 
 def _state_without_log(home: str) -> tuple[int, int] | None:
     """What tells that palace.db changed, where it has no write-ahead log.
 
-    Then it was opened as if nobody could write to it (R9), and a writer that starts meanwhile
-    changes it under our hands. With a log we see one moment, whatever is written.
+    Then no log may be made beside it, so it was opened as if nobody could write to it (R9), and a
+    writer that starts meanwhile changes it under our hands. With a log we see one moment, whatever
+    is written.
     """
     path = os.path.join(home, paths.PALACE_DB)
     if os.path.exists(path + "-wal") or not os.path.exists(path):

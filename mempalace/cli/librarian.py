@@ -7,6 +7,7 @@ Called by: the command table; mempalace.index.client starts it in the background
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 
 @click.command(hidden=True)
 @click.option("--open", "opens", is_flag=True, help="Open the index at once.")
-def librarian(*, opens: bool) -> int:
+@click.option("--after", default=0.0, help="Begin after so many seconds.")
+def librarian(*, opens: bool, after: float) -> int:
     """Embed what is stored and answer by meaning, until nobody needs it."""
     settings = configuration.load()
     if not settings.vectors:
         return EXIT_OK
+    time.sleep(after)
     log_to_stderr()
     from mempalace.index.librarian import Librarian
 

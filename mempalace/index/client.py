@@ -124,9 +124,10 @@ def is_running(home: str | os.PathLike[str]) -> bool:
     return False
 
 
-def start(home: str | os.PathLike[str], *, for_questions: bool = True) -> None:
+def start(home: str | os.PathLike[str], *, for_questions: bool = True, after: float = 0.0) -> None:
     """Start a librarian unless one runs; do not wait for it. One that is started for questions
-    opens the index at once. Raises NoLibrarian where no process may be started here."""
+    opens the index at once; it may be told to begin `after` some seconds, before which it touches
+    nothing. Raises NoLibrarian where no process may be started here."""
     reap()
     if is_running(home):
         return
@@ -139,7 +140,7 @@ def start(home: str | os.PathLike[str], *, for_questions: bool = True) -> None:
             child = subprocess.Popen(
                 [
                     sys.executable, "-P", "-m", "mempalace", "librarian",
-                    *(["--open"] if for_questions else []),
+                    *(["--open"] if for_questions else []), f"--after={after}",
                 ],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stream,
                 env={**os.environ, paths.HOME_VARIABLE: os.path.abspath(home)},
@@ -157,10 +158,10 @@ def reap() -> None:
     _children[:] = [child for child in _children if child.poll() is None]
 
 
-def wake(home: str | os.PathLike[str]) -> None:
+def wake(home: str | os.PathLike[str], *, after: float = 0.0) -> None:
     """There is something to embed: start a librarian; one that runs looks by itself."""
     try:
-        start(home, for_questions=False)
+        start(home, for_questions=False, after=after)
     except NoLibrarian:
         pass  # the next one who can will do it
 

@@ -16,18 +16,19 @@ from mempalace.store.schema import MIGRATIONS
 _BUSY_SECONDS = 1.0  # a reader of a write-ahead log waits only while it is being recovered
 
 
-def read_only(path: str) -> sqlite3.Connection:
+def read_only(path: str, *, lasts: bool = False) -> sqlite3.Connection:
     """`mode=ro`; `immutable` where there is no write-ahead log, or it cannot be opened.
 
     A sandbox may forbid even the shared-memory file that a log needs; then the answer is at most
-    as old as the last checkpoint of the log. Raises NotThereYet where there is no palace,
-    sqlite3.Error where SQLite cannot read the file.
+    as old as the last checkpoint of the log. A reading that `lasts` has a log made where that may
+    be: a writer that begins meanwhile changes nothing under it then. Raises NotThereYet where there
+    is no palace, sqlite3.Error where SQLite cannot read the file.
     """
     if not os.path.exists(path):
         raise no_palace(os.path.dirname(path))
     uri = read_only_uri(path)
     attempts = [uri, uri + "&immutable=1"]
-    if not os.path.exists(path + "-wal"):
+    if not lasts and not os.path.exists(path + "-wal"):
         attempts.reverse()
     failure: Exception = no_palace(os.path.dirname(path))
     for attempt in attempts:

@@ -8,7 +8,7 @@ fork is stale, and read once more as if it had no parent.
 
 Owns: the table `owed`.
 Never: looks at a disk (watcher.debts finds out what a parent still has to tell).
-Called by: mempalace.filing, watcher.debts.
+Called by: mempalace.filing, watcher.debts, mempalace.status.
 """
 
 from __future__ import annotations
@@ -50,6 +50,12 @@ def unpaid(db: sqlite3.Connection) -> list[Debt]:
         f" WHERE NOT o.called AND NOT {_PAID}"
     )
     return [Debt(*row) for row in rows if not row[1].startswith(HIDDEN)]
+
+
+def count(db: sqlite3.Connection) -> int:
+    """Records that are owed and not called in: words that nobody has told yet (R7)."""
+    statement = f"SELECT COUNT(DISTINCT key) FROM owed WHERE NOT called AND NOT {_PAID}"  # noqa: S608 - a constant
+    return int(db.execute(statement).fetchone()[0])
 
 
 def paid(db: sqlite3.Connection) -> list[int]:

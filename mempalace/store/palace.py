@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from mempalace import paths
 from mempalace.errors import Locked, MemPalaceError
+from mempalace.store import aside
 from mempalace.store.connect import no_palace, other_version, read_only, read_only_uri
 from mempalace.store.schema import MIGRATIONS
 
 _BUSY_SECONDS = 30.0  # writers hold the lock for 50 ms; only a stuck process takes this long
 _WRITER_CACHE_KIB = 16_000  # bulk inserts touch the full-text index all over
+_UNREADABLE = ("malformed JSON", "Could not decode to UTF-8")  # what we write is neither
 _WITHOUT_WORDS = (
     "wings", "folders", "sessions", "files", "exchanges", "records", "keys", "sightings",
     "tombstones", "owed",
@@ -34,12 +36,20 @@ class PalaceFull(MemPalaceError):
     """Nothing more fits on the disk; nothing was changed."""
 
 
+class PalaceMoved(MemPalaceError):
+    """palace.db was moved, replaced or removed while it was open: nobody would read what is
+    written to it. Nothing was."""
+
+
 class Palace:
     """An open palace.db. Use `writer` to store and `reader` to look; close it when done."""
 
-    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: str, told: Sequence[str] = ()) -> None:
         self.db = connection
         self.path = path
+        self.told = tuple(told)  # what was done to open it, in sentences for its owner
+        self._file: aside.File | None = None  # of a writer
+        self._log: aside.File | None = None
 
     @classmethod
     def writer(cls, home: str | os.PathLike[str], *, create: bool = False) -> Palace:
@@ -53,7 +63,9 @@ class Palace:
             if not create:
                 raise no_palace(home)
             paths.create_home(home)
+        told: list[str] = []
         if create:
+            told += aside.keep_left_log(path)
             paths.keep_private(path)
         with _explained(path):
             db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
@@ -64,17 +76,22 @@ class Palace:
                 db.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
                 db.execute("PRAGMA secure_delete = ON")  # R4, R10: what goes, goes from the disk
                 _migrate(db)
+                if create:  # whoever may begin a palace takes over, before it files, what stays out
+                    told += aside.keep_forgotten(db, path)
             except BaseException:
                 db.close()
                 raise
-        return cls(db, path)
+        palace = cls(db, path, told)
+        palace._file, palace._log = aside.file_at(path), aside.file_at(path + "-wal")
+        return palace
 
     @classmethod
-    def reader(cls, home: str | os.PathLike[str]) -> Palace:
-        """Open for reading only: never waits, needs no write permission (R9)."""
+    def reader(cls, home: str | os.PathLike[str], *, lasts: bool = False) -> Palace:
+        """Open for reading only: never waits, needs no write permission (R9). Say where the reading
+        `lasts`: seconds, not a moment."""
         path = os.path.join(home, paths.PALACE_DB)
         with _explained(path):
-            return cls(read_only(path), path)
+            return cls(read_only(path, lasts=lasts), path)
 
     @classmethod
     def scratch(cls, home: str | os.PathLike[str]) -> Palace:
@@ -91,10 +108,22 @@ class Palace:
                     db.execute(f"INSERT INTO main.{table} SELECT * FROM real.{table}")  # noqa: S608
                 db.execute("COMMIT")
                 db.execute("DETACH real")
-        return cls(db, path)
+            return cls(db, path, aside.keep_forgotten(db, path))
 
     def close(self) -> None:
-        self.db.close()
+        """Another palace that took this one's place must not find its log there."""
+        try:
+            if self.has_moved():
+                aside.keep_log_of(self.path, self._log)
+        finally:
+            self.db.close()
+
+    def has_moved(self) -> bool:
+        """Is the file at its path another one than this writer has open, or is there none?"""
+        try:
+            return self._file is not None and aside.file_at(self.path) != self._file
+        except OSError:
+            return False  # nobody can tell
 
     def __enter__(self) -> Palace:
         return self
@@ -102,13 +131,20 @@ class Palace:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def check_place(self) -> None:
+        """Raises PalaceMoved where what was stored is in no palace that anybody would look into."""
+        if self.has_moved():
+            raise _moved(self.path)
+
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """The write transaction: all of it or nothing."""
-        with _explained(self.path):
+        """The write transaction: all of it or nothing. Raises PalaceMoved where it would be for
+        nothing."""
+        with self._explained():
             self.db.execute("BEGIN IMMEDIATE")
             try:
                 yield self.db
+                self.check_place()
                 self.db.execute("COMMIT")
             except BaseException:
                 if self.db.in_transaction:
@@ -118,8 +154,19 @@ class Palace:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One consistent look; errors come out explained."""
-        with _explained(self.path):
+        with self._explained():
             yield self.db
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What SQLite makes of a file that is gone from under it tells nothing."""
+        try:
+            with _explained(self.path):
+                yield
+        except (MemPalaceError, sqlite3.Error) as error:
+            if isinstance(error, PalaceMoved) or not self.has_moved():
+                raise
+            raise _moved(self.path) from error
 
     def note(self, name: str) -> str | None:
         """A small fact about the palace itself, or None."""
@@ -130,6 +177,13 @@ class Palace:
     def set_note(self, name: str, value: str) -> None:
         with self.transaction() as db:
             db.execute("INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)", (name, value))
+
+
+def _moved(path: str) -> PalaceMoved:
+    return PalaceMoved(
+        f"{path} was moved, replaced or removed while it was open",
+        "run the command again: it begins with the palace that is there now",
+    )
 
 
 def _refuse_others(db: sqlite3.Connection, path: str) -> None:
@@ -186,11 +240,12 @@ def _explained(path: str) -> Iterator[None]:
 def explanation(error: sqlite3.DatabaseError, path: str) -> MemPalaceError | None:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code
     folder = os.path.dirname(path)
-    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+    unreadable = next((told for told in _UNREADABLE if told in str(error)), "")
+    if unreadable or code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
         return PalaceDamaged(
-            f"{path} is damaged: {error}",
-            f"nothing was changed; move it away (mv '{path}' '{path}.damaged'), run `mempalace "
-            "backfill` for what is still on disk, and keep the damaged file to recover the rest",
+            f"{path} is damaged: {unreadable or error}",  # an error may quote what it cannot read
+            f"nothing was changed; `{aside.command(path)}` sets it aside and files again what is"
+            " still on disk; keep what is set aside, to recover the rest",
         )
     if code == sqlite3.SQLITE_FULL:
         return PalaceFull(

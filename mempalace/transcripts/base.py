@@ -8,22 +8,23 @@ Called by: the format modules, the registry, filing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, Protocol
 
 from mempalace.model import Message
 
-TurnsOf = Callable[[str], "frozenset[str] | None"]
-"""The turns of a session whose file is at hand, None where it is nowhere."""
+TurnsOf = Callable[[str], "Mapping[str, str] | None"]
+"""The turns in the file of a session, each with the session whose it is: a fork's file has its
+parent's too. None where no file of it is at hand."""
 
 
 COPIED = "copied from its parent"
 """The rule that leaves out what a fork has copied from a parent whose file is at hand (R3)."""
 
 
-def no_relatives(_session: str) -> frozenset[str] | None:
+def no_relatives(_session: str) -> Mapping[str, str] | None:
     """For a reader that looks at one file alone."""
     return None
 

@@ -14,19 +14,19 @@ from typing import Any
 
 from mempalace.ids import digest, record_key
 from mempalace.model import Message, Role
-from mempalace.transcripts.base import COPIED, TurnsOf, instant, label, no_relatives
+from mempalace.transcripts.base import COPIED, TurnsOf, label, no_relatives
 from mempalace.transcripts.codex_calls import Calls, answers_of, numbered
 from mempalace.transcripts.codex_items import (
     dict_at,
     folder_at,
     has_images,
+    header_in,
     id_at,
     ids_of,
+    is_bare_message,
     marked_texts,
-    prompt_in,
     text_at,
     texts_in,
-    turn_in,
 )
 from mempalace.transcripts.codex_mirrors import Mirrors
 from mempalace.transcripts.codex_names import (
@@ -95,20 +95,20 @@ class CodexFold:
         self.folder: str | None = state.get("folder")
         self.cwd: str | None = state.get("cwd")
         self._home: str | None = state.get("home")  # the folder of its own header
-        self._is_agent: bool = state.get("agent", False)
         self._is_new: bool = state.get("new", False)  # nothing but headers so far
         self._kind: str = state.get("kind", "typed")
         self._first: str = state.get("first", "")  # MD5 of the first prompt
         self._is_after_abort: bool = state.get("aborted", False)
+        self._is_told: bool = state.get("told", False)  # prompts have events here
         self._turns = Turns(session_in_name(path), state.get("turns", {}), turns_of)
         self._mirrors = Mirrors(state.get("mirrors", []))
         self._calls = Calls(state.get("calls", {}))
 
     def state(self) -> dict[str, Any]:
         return {
-            "folder": self.folder, "cwd": self.cwd, "home": self._home, "agent": self._is_agent,
-            "new": self._is_new, "kind": self._kind, "first": self._first,
-            "aborted": self._is_after_abort, "turns": self._turns.state(),
+            "folder": self.folder, "cwd": self.cwd, "home": self._home, "new": self._is_new,
+            "kind": self._kind, "first": self._first, "aborted": self._is_after_abort,
+            "told": self._is_told, "turns": self._turns.state(),
             "mirrors": self._mirrors.state(), "calls": self._calls.state(),
         }  # fmt: skip
 
@@ -122,28 +122,27 @@ class CodexFold:
         """The words of a sub-agent's thread are the main agent's; what it copies may be a human's,
         and is told nowhere else if the parent is gone."""
         is_decided = not self._is_new and not self._turns.is_copy
-        return _SUBAGENT if self._is_agent and is_decided else ""
+        return _SUBAGENT if self._turns.is_agent and is_decided else ""
 
     def finish(self) -> list[Message]:
         """Nothing waits: what was typed meanwhile is a turn of its own."""
         return []
 
     def step(self, record: dict[str, Any], offset: int) -> list[Message]:
-        was_copy = self._turns.is_copy
-        self._turns.tick(instant(record.get("timestamp")))
-        self._turns.begin(turn_in(record))
-        prompt = prompt_in(record)
-        if prompt:
-            self._turns.prompt(*prompt)
-        if was_copy and not self._turns.is_copy:
+        turns, header = self._turns, header_in(record)
+        was_copy, was_named, turn = turns.is_copy, turns.is_named, turns.turn
+        turns.follow(record)
+        if was_copy and not turns.is_copy:
             self.cwd = self._home or self.cwd
+        if turns.turn != turn and not self._is_told:
+            self._is_after_abort = False  # what Codex repeats stands in the turn of the abort
+        if header is not None:
+            return self._header(header, offset, is_first=not was_named)
         return self._line(record, offset)
 
     def _line(self, record: dict[str, Any], offset: int) -> list[Message]:
         kind = record.get("type")
         body = dict_at(record, "payload")
-        if kind == "session_meta":
-            return self._header(body, offset)
         self._is_new = False
         if kind == "turn_context":
             self._enter(folder_at(body, "cwd"))
@@ -159,32 +158,25 @@ class CodexFold:
         return self._bare(record, kind, offset)
 
     def _bare(self, record: dict[str, Any], kind: object, offset: int) -> list[Message]:
-        """Lines from before 0.40: a header without a type, then items without an envelope."""
+        """Lines from before 0.40: items without an envelope."""
         if isinstance(kind, str):
             if kind in ITEMS:
                 return self._item(record, offset)
             return [self._left_out(offset, f"unknown:{label(kind)}")]
         if record.get("record_type") is not None:
             return [self._left_out(offset, "state")]
-        if "role" in record and "content" in record and "created_at" not in record:
+        if is_bare_message(record):
             return self._item({"type": "message", **record}, offset)
-        if isinstance(record.get("id"), str) and "timestamp" in record:
-            return self._header(record, offset)
         return [self._left_out(offset, "unknown:(no type)")]
 
     # --- whose session ------------------------------------------------------------------------
 
-    def _header(self, body: dict[str, Any], offset: int) -> list[Message]:
-        is_first = not self._turns.is_named
-        self._turns.header(id_at(body, "id"), instant(body.get("timestamp")))
+    def _header(self, body: dict[str, Any], offset: int, *, is_first: bool) -> list[Message]:
         cwd = folder_at(body, "cwd")
         if is_first:
             self._is_new = True
             self._home = cwd
-            source, thread = body.get("source"), body.get("thread_source")
-            is_other = isinstance(source, dict) and "custom" not in source
-            self._is_agent = is_other or thread in ("subagent", "guardian_review")
-            if source == "exec" or text_at(body, "originator") == "codex_exec":
+            if body.get("source") == "exec" or text_at(body, "originator") == "codex_exec":
                 self._kind = "exec"
         self._enter(cwd)
         return [self._left_out(offset, "session_meta")]
@@ -193,15 +185,6 @@ class CodexFold:
         self.cwd = cwd or self.cwd
         self.folder = self.folder or self.cwd
 
-    @property
-    def _is_agents(self) -> bool:
-        """Is what is read now said among agents?"""
-        return self._is_agent and not (self._turns.is_left or self._turns.is_older)
-
-    @property
-    def _rule(self) -> str:
-        return _SUBAGENT if self._is_agents else ""
-
     # --- events and items ---------------------------------------------------------------------
 
     def _event(self, body: dict[str, Any], offset: int) -> list[Message]:
@@ -209,7 +192,7 @@ class CodexFold:
         if kind == "user_message":
             if body.get("kind") in INJECTED_KINDS:
                 return [self._left_out(offset, "context-envelope", text_at(body, "message") or "")]
-            said = human_words(text_at(body, "message") or "")
+            said = human_words(text_at(body, "message") or "", is_told=True)
             return self._prompt([said], body, offset, "event", has_images=has_images(body))
         if kind == "agent_message":
             return self._answer(text_at(body, "message") or "", offset, "event")
@@ -223,7 +206,7 @@ class CodexFold:
         kind = text_at(item, "type") or "(no type)"
         texts, with_images = texts_in(item.get("content"))
         if kind == "UserMessage":
-            said = [human_words(text) for text in texts]
+            said = [human_words(text, is_told=True) for text in texts]
             return self._prompt(said, item, offset, "completed", has_images=with_images)
         if kind == "AgentMessage":
             return [m for text in texts for m in self._answer(text, offset, "completed")]
@@ -239,8 +222,8 @@ class CodexFold:
             return [self._call(body, kind, offset)]
         if kind == "reasoning":
             text = "\n".join(texts_in(body.get("summary"))[0])
-            key = self._turns.key("reasoning", digest(text))
-            return [self._message(Role.THINKING, text, [key], offset, rule="thinking")]
+            keys = self._turns.keys("reasoning", digest(text))
+            return [self._message(Role.THINKING, text, keys, offset, rule="thinking")]
         return [self._left_out(offset, named("item", kind, WORDLESS_ITEMS))]
 
     def _message_item(self, body: dict[str, Any], offset: int) -> list[Message]:
@@ -271,6 +254,7 @@ class CodexFold:
         *,
         has_images: bool,
     ) -> list[Message]:
+        self._is_told = self._is_told or carrier != "item"
         texts = [words.text for words in said if words.text] or (["[image]"] if has_images else [])
         was_aborted, is_abort = self._is_after_abort, any(words.is_abort for words in said)
         self._is_after_abort = is_abort or (was_aborted and not texts)
@@ -280,20 +264,21 @@ class CodexFold:
             rule = next((words.rule for words in said if words.rule), "blank")
             return [self._left_out(offset, rule)]
         text = "\n".join(texts)
-        if self._is_agents:
-            key = self._turns.key("task", digest(text))
-            return [self._kept(Role.ASSISTANT, text, [key], offset, kind="task")]
         mark = digest(text)
-        known = self._mirrors.find("human", texts, carrier)
+        written = "".join(words.whole for words in said if words.text)
+        known = self._mirrors.find("human", texts, carrier, written)
         is_again = (was_aborted or is_abort) and carrier == "item" and mark == self._first
         if is_again and not known:
             return [self._left_out(offset, "repeated behind an abort")]
-        key = bytes.fromhex(known) if known else self._turns.key("human", mark)
+        what = "task" if self._turns.is_agents else "human"
+        keys = (bytes.fromhex(known),) if known else self._turns.keys(what, mark)
         if not known:
-            self._mirrors.remember("human", texts, carrier, key.hex())
+            self._mirrors.remember("human", texts, carrier, keys[0].hex(), written)
             self._mirrors.forget("assistant")
             self._first = self._first or mark
-        keys = [key, *(record_key(SOURCE, name, mark) for name in ids_of(body))]
+        keys += tuple(record_key(SOURCE, name, mark) for name in ids_of(body))
+        if what == "task":
+            return [self._kept(Role.ASSISTANT, text, keys, offset, kind="task")]
         kind = "image" if texts == ["[image]"] and has_images else self._kind
         return [self._kept(Role.HUMAN, text, keys, offset, kind=kind)]
 
@@ -302,23 +287,23 @@ class CodexFold:
             return [self._left_out(offset, "blank")]
         self._is_after_abort = False
         known = self._mirrors.find("assistant", [text], carrier)
-        key = bytes.fromhex(known) if known else self._turns.key("assistant", digest(text))
+        keys = (bytes.fromhex(known),) if known else self._turns.keys("assistant", digest(text))
         if not known:
-            self._mirrors.remember("assistant", [text], carrier, key.hex())
+            self._mirrors.remember("assistant", [text], carrier, keys[0].hex())
         self._mirrors.forget("human")
-        return [self._kept(Role.ASSISTANT, text, [key], offset)]
+        return [self._kept(Role.ASSISTANT, text, keys, offset)]
 
     # --- calls and results --------------------------------------------------------------------
 
     def _call(self, body: dict[str, Any], kind: str, offset: int) -> Message:
         self._is_after_abort = False
         self._mirrors.forget("human")
-        text, key, name, runs = self._calls.call(body, kind, self._turns)
-        return self._kept(Role.CALL, text, [key], offset, kind=name, call_name=runs)
+        text, keys, name, runs = self._calls.call(body, kind, self._turns)
+        return self._kept(Role.CALL, text, keys, offset, kind=name, call_name=runs)
 
     def _result(self, body: dict[str, Any], offset: int) -> list[Message]:
-        text, key, call, runs = self._calls.result(body, self._turns)
-        result = self._kept(Role.RESULT, text, [key], offset, call=call, call_name=runs)
+        text, keys, call, runs = self._calls.result(body, self._turns)
+        result = self._kept(Role.RESULT, text, keys, offset, call=call, call_name=runs)
         return [result, *self._said(answers_of(text, runs), body, call, offset)]
 
     def _retained(self, body: dict[str, Any], offset: int) -> list[Message]:
@@ -336,7 +321,7 @@ class CodexFold:
             self._kept(
                 Role.SAID,
                 words,
-                [self._turns.answer_key(call_id, number, digest(words))],
+                self._turns.answer_keys(call_id, number, digest(words)),
                 offset,
                 call=call,
             )
@@ -349,7 +334,7 @@ class CodexFold:
         self,
         role: Role,
         text: str,
-        keys: list[bytes],
+        keys: tuple[bytes, ...],
         offset: int,
         *,
         kind: str = "",
@@ -357,7 +342,8 @@ class CodexFold:
         call_name: str = "",
     ) -> Message:
         """A record of the conversation; of a copy it is left to the parent that has it."""
-        rule = COPIED if self._turns.is_left else self._rule
+        rule = COPIED if self._turns.is_left else ""
+        rule = _SUBAGENT if self._turns.is_agents else rule
         return self._message(
             role, text, keys, offset, kind=kind, rule=rule, call=call, call_name=call_name
         )
@@ -366,7 +352,7 @@ class CodexFold:
         self,
         role: Role,
         text: str,
-        keys: list[bytes],
+        keys: tuple[bytes, ...],
         offset: int,
         *,
         kind: str = "",
@@ -375,11 +361,11 @@ class CodexFold:
         call_name: str = "",
     ) -> Message:
         return Message(
-            role, text, tuple(keys), offset,
+            role, text, keys, offset,
             at=self._turns.at, kind=kind, rule=rule, cwd=self.cwd, session=self.session,
             call=call, call_name=call_name,
         )  # fmt: skip
 
     def _left_out(self, offset: int, rule: str, text: str = "") -> Message:
-        keys = [record_key(SOURCE, "noise", self.session, offset, digest(text))] if text else []
-        return self._message(Role.NOISE, text, keys, offset, rule=rule)
+        key = record_key(SOURCE, "noise", self.session, offset, digest(text))
+        return self._message(Role.NOISE, text, (key,) if text else (), offset, rule=rule)

@@ -29,24 +29,28 @@ class Calls:
     def state(self) -> dict[str, list[str]]:
         return self._open
 
-    def call(self, body: dict[str, Any], kind: str, turns: Turns) -> tuple[str, bytes, str, str]:
-        """(text, key, the tool's name, what it runs) of a call."""
+    def call(
+        self, body: dict[str, Any], kind: str, turns: Turns
+    ) -> tuple[str, tuple[bytes, ...], str, str]:
+        """(text, keys, the tool's name, what it runs) of a call."""
         name, given = call_in(body, kind)
         text = f"{name} {given}" if given else name
         call_id = id_at(body, "call_id")
-        key = turns.key("call", digest(f"{call_id} {text}"))
+        keys = turns.keys("call", digest(f"{call_id} {text}"))
         runs = what_runs(name, given)
-        self._open[call_id or _nameless(name)] = [key.hex(), runs[:_LONGEST_NAME]]
+        self._open[call_id or _nameless(name)] = [keys[0].hex(), runs[:_LONGEST_NAME]]
         while len(self._open) > _KEPT:
             del self._open[next(iter(self._open))]
-        return text, key, name, runs
+        return text, keys, name, runs
 
-    def result(self, body: dict[str, Any], turns: Turns) -> tuple[str, bytes, bytes | None, str]:
-        """(text, key, key of the call, what it ran) of a result."""
+    def result(
+        self, body: dict[str, Any], turns: Turns
+    ) -> tuple[str, tuple[bytes, ...], bytes | None, str]:
+        """(text, keys, key of the call, what it ran) of a result."""
         text, call_id = output_in(body), id_at(body, "call_id")
-        key = turns.key("result", digest(f"{call_id} {text}"))
+        keys = turns.keys("result", digest(f"{call_id} {text}"))
         call, runs = self._find(call_id, text_at(body, "name"))
-        return text, key, call, runs
+        return text, keys, call, runs
 
     def call_of(self, body: dict[str, Any]) -> bytes | None:
         """The key of the call that a record names."""

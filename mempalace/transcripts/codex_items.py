@@ -129,6 +129,28 @@ def turn_in(record: dict[str, Any]) -> str:
     return id_at(body, "turn_id") if begins or kind == "turn_context" else ""
 
 
+def header_in(record: dict[str, Any]) -> dict[str, Any] | None:
+    """The body of a header: of a `session_meta`, or a bare first line from before 0.40."""
+    kind = record.get("type")
+    if kind == "session_meta":
+        return dict_at(record, "payload")
+    if isinstance(kind, str) or record.get("record_type") is not None or is_bare_message(record):
+        return None
+    return record if isinstance(record.get("id"), str) and "timestamp" in record else None
+
+
+def is_bare_message(record: dict[str, Any]) -> bool:
+    """A message without a type and an envelope."""
+    return {"role", "content"} <= record.keys() and "created_at" not in record
+
+
+def is_among_agents(header: dict[str, Any]) -> bool:
+    """Is it the thread of a sub-agent, a reviewer, a guardian? No human speaks there."""
+    source, thread = header.get("source"), header.get("thread_source")
+    is_other = isinstance(source, dict) and "custom" not in source
+    return is_other or thread in ("subagent", "guardian_review")
+
+
 def call_in(body: dict[str, Any], kind: str) -> tuple[str, str]:
     """A tool's name and what it was given, on one line where it is JSON."""
     name = text_at(body, "name") or text_at(dict_at(body, "function"), "name") or kind

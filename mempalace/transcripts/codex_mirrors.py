@@ -27,9 +27,12 @@ class Mirrors:
     def state(self) -> list[list[Any]]:
         return self._open
 
-    def find(self, role: str, texts: Sequence[str], carrier: str) -> str:
-        """The key of the same words that another kind of record has carried just now, or ''."""
-        marks = _marks(role, texts)
+    def find(self, role: str, texts: Sequence[str], carrier: str, written: str = "") -> str:
+        """The key of the same words that another kind of record has carried just now, or ''.
+
+        `written` is what stands there, where an envelope was taken off it.
+        """
+        marks = _marks(role, texts, written)
         free = [one for one in self._open if one[0] == role and carrier not in one[4]]
         same = next((one for one in free if one[1] == marks[0]), None)
         same = same or next((one for one in free if one[1] in marks or marks[0] in one[2]), None)
@@ -38,8 +41,10 @@ class Mirrors:
         same[4].append(carrier)
         return str(same[3])
 
-    def remember(self, role: str, texts: Sequence[str], carrier: str, key: str) -> None:
-        whole, *parts = _marks(role, texts)
+    def remember(
+        self, role: str, texts: Sequence[str], carrier: str, key: str, written: str = ""
+    ) -> None:
+        whole, *parts = _marks(role, texts, written)
         self._open.append([role, whole, parts, key, [carrier]])
         del self._open[:-_KEPT]
 
@@ -48,8 +53,8 @@ class Mirrors:
         self._open = [mirror for mirror in self._open if role and mirror[0] != role]
 
 
-def _marks(role: str, texts: Sequence[str]) -> list[str]:
-    """The digest of the whole, then of parts of a prompt that another carrier may have alone.
+def _marks(role: str, texts: Sequence[str], written: str) -> list[str]:
+    """The digest of the whole, then of what another carrier may have of a prompt: parts, or more.
 
     An item may hold blocks or paragraphs in front of what the event tells, and its blocks may be
     joined with a newline or with nothing. Answers are the same in both.
@@ -62,6 +67,7 @@ def _marks(role: str, texts: Sequence[str]) -> list[str]:
     lines = _PARAGRAPH.split(texts[-1]) if texts else []
     for first in range(len(lines) - 1, max(0, len(lines) - 1 - _ENDS), -1):
         marks.append(_mark("".join("".join(lines[first:]).split())))
+    marks.append(_mark("".join(written.split())))
     empty = _mark("")
     return [marks[0], *dict.fromkeys(mark for mark in marks[1:] if mark not in (empty, marks[0]))]
 

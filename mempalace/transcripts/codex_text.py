@@ -20,17 +20,25 @@ _ENVELOPES = (
     "codex_internal_context", "recommended_plugins", "hook_prompt", "user_action", "app-context",
 )  # fmt: skip
 _BLANK_LINES = r"[ \t]*(?:\r?\n(?:[ \t]*\r?\n)*)?"  # what a human indents stays so
-_LEADING = re.compile(
-    rf"\s*<({'|'.join(_ENVELOPES)})(?:\s[^>]*)?>.*?</\1>{_BLANK_LINES}", re.DOTALL
+_BLANKS = re.compile(_BLANK_LINES)
+_AGENTS = "INSTRUCTIONS"
+_OPENING = re.compile(
+    rf"\s*(?:<(?P<tag>{'|'.join(_ENVELOPES)})(?:\s[^>]*)?>"
+    rf"|# AGENTS\.md instructions\b[^\n]*\n\s*<(?P<agents>{_AGENTS})>)"
 )
-_AGENTS = re.compile(
-    r"\s*# AGENTS\.md instructions\b[^\n]*\n\s*<INSTRUCTIONS>.*?</INSTRUCTIONS>" + _BLANK_LINES,
-    re.DOTALL,
-)
-_OPEN_AGENTS = re.compile(r"\s*# AGENTS\.md instructions\b[^\n]*\n\s*<INSTRUCTIONS>")
-_WARNINGS = (
-    "Warning: The maximum number of unified exec processes",
-    "Warning: apply_patch was requested via",
+_ABORT = re.compile(r"\s*<turn_aborted")
+_ENDS = re.compile(rf"\s*\Z|{_OPENING.pattern}")  # nothing of a human's follows at once
+_LINE_END = re.compile(r"[ \t]*(?:\r?\n|\Z)")
+_WARNING = re.compile(
+    r"""\s*Warning:\ (?:
+        The\ maximum\ number\ of\ unified\ exec\ processes\ you\ can\ keep\ open\ is\ \d+
+        (?:\ and\ you\ currently\ have\ \d+\ processes\ open)?\.?
+        (?:\ Reuse\ older\ processes\ or\ close\ them\ to\ prevent\ automatic\ pruning
+        \ of\ old\ processes\.?)?
+        |apply_patch\ was\ requested\ via\ \w+\.
+        \ Use\ the\ apply_patch\ tool\ instead\ of\ \w+\.?
+    )\s*""",
+    re.VERBOSE,
 )
 _IDE = re.compile(
     r"\A\s*# (?:Context from my IDE setup|Files mentioned by the user):.*?"
@@ -54,29 +62,67 @@ class Words:
     text: str
     rule: str = ""
     is_abort: bool = False  # it tells that a turn was aborted
+    whole: str = ""  # the text, with whatever was taken off it
 
 
-def human_words(text: str, *, is_marked: bool = False) -> Words:
+def human_words(text: str, *, is_marked: bool = False, is_told: bool = False) -> Words:
     """Whole envelopes in front of the words go; one that is not closed, or further in, is prose.
 
-    What Codex has marked as a human's may look like an envelope and be none.
+    What Codex has marked as a human's may look like an envelope and be none. Of what an event or a
+    completed item has told (`is_told`) all is the human's, unless nothing but envelopes is there.
     """
-    if _IMAGE_TAG.fullmatch(text):
+    if _IMAGE_TAG.fullmatch(text) and not is_told:
         return Words("", "image")
-    rest, rule, is_abort = text, "", False
-    while envelope := None if is_marked else _LEADING.match(rest) or _AGENTS.match(rest):
+    begin, rule, is_abort = 0, "", False
+    while end := 0 if is_marked else _envelope(text, begin):
         rule = "context-envelope"
-        is_abort = is_abort or rest.lstrip().startswith("<turn_aborted")
-        rest = rest[envelope.end() :]
-    rest = _IDE.sub("", rest)
+        is_abort = is_abort or _ABORT.match(text, begin) is not None
+        begin = end
+    rest = text[begin:]
+    opening = _OPENING.match(rest)
+    is_open = opening is not None and opening["agents"] is not None and not is_told
+    if not is_marked and (_WARNING.fullmatch(rest) or is_open):
+        return Words("", "context-envelope", is_abort)
+    rest = _IDE.sub("", text if is_told and rest.strip() else rest)
     reply = _REPLY.fullmatch(rest)
     if reply:
-        return Words(_replies(reply.group(1)))
+        return Words(_replies(reply.group(1)), whole=text)
     if not rest.strip():
         return Words("", rule or "blank", is_abort)
-    if not is_marked and (rest.lstrip().startswith(_WARNINGS) or _OPEN_AGENTS.match(rest)):
-        return Words("", "context-envelope", is_abort)
-    return Words(rest)
+    return Words(rest, whole=text)
+
+
+def _envelope(text: str, begin: int) -> int:
+    """Where the envelope ends that stands at `begin`, the empty lines behind it included; 0 where
+    there is none, or it is not closed.
+
+    What is inside may name the closing tag too: the last one ends the envelope where it has a line
+    of its own and nothing, or another envelope, follows. A tag that is opened again inside is two
+    envelopes with words between them, but for AGENTS.md instructions: nobody types their opening.
+    """
+    opening = _OPENING.match(text, begin)
+    if opening is None:
+        return 0
+    is_agents = opening["agents"] is not None
+    tag = _AGENTS if is_agents else opening["tag"]
+    closing = f"</{tag}>"
+    first, last = text.find(closing, opening.end()), text.rfind(closing)
+    if first < 0:
+        return 0
+    is_one = is_agents or text.find(f"<{tag}", first, last) < 0
+    if not (is_one and _is_alone(text, last, closing) and _ENDS.match(text, last + len(closing))):
+        last = first
+        while is_agents and last >= 0 and not _is_alone(text, last, closing):
+            last = text.find(closing, last + 1)
+        last = first if last < 0 else last
+    blanks = _BLANKS.match(text, last + len(closing))
+    return blanks.end() if blanks else len(text)
+
+
+def _is_alone(text: str, begin: int, closing: str) -> bool:
+    """Has the closing tag a line of its own?"""
+    before = text[text.rfind("\n", 0, begin) + 1 : begin]
+    return not before.strip() and _LINE_END.match(text, begin + len(closing)) is not None
 
 
 def _replies(inside: str) -> str:

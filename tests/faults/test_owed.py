@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mempalace.filing import forget
+from mempalace.store import debts
 from tests.capturing import Capturing
 from tests.command import mempalace
 from tests.transcripts.codex_builder import Rollout
@@ -34,7 +35,7 @@ def _settle(capturing: Capturing) -> list[str]:
 
 
 def _owed(capturing: Capturing) -> int:
-    return capturing.palace.db.execute("SELECT COUNT(*) FROM owed").fetchone()[0]
+    return int(capturing.palace.db.execute("SELECT COUNT(*) FROM owed").fetchone()[0])
 
 
 ALL = [
@@ -153,6 +154,70 @@ def test_the_fork_of_a_sub_agent_tells_the_human_words_it_copied(tmp_path, captu
     _settle(capturing)
 
     assert capturing.words() == [("ASSISTANT", "Built."), ("HUMAN", "build")]
+
+
+class TestRoots:
+    """R1, R7: nobody reads a parent that lies below no root, though it is there."""
+
+    def _lay(self, folder: Path, place: str) -> tuple[Path, Path]:
+        parent = Rollout(1).turn().ask("build").answer("Built.").turn().ask("yes").answer("Y.")
+        fork = parent.fork(2).turn().ask("other").answer("O.")
+        return parent.write(folder, place), fork.write(folder)
+
+    @pytest.mark.parametrize("is_linked", [False, True])
+    def test_a_parent_below_no_root_is_told_by_its_fork(self, tmp_path, is_linked):
+        parent, fork = self._lay(tmp_path / "codex", "archived_sessions")
+        root = tmp_path / "codex" / "sessions"
+        if is_linked:
+            (tmp_path / "link").symlink_to(root)
+        roots = (tmp_path / "link" if is_linked else root,)
+        with Capturing(tmp_path / "palace", codex_roots=roots) as capturing:
+            capturing.read_ok(fork)
+            assert capturing.prompts() == ["other"]
+
+            assert _settle(capturing) == [str(fork)]
+
+            assert capturing.words() == ALL
+            ids = sorted(row["id"] for row in capturing.rows())
+            capturing.read_ok(parent)  # R3: somebody reads it after all
+            assert _settle(capturing) == []
+            assert sorted(row["id"] for row in capturing.rows()) == ids
+
+    def test_a_parent_below_a_root_is_waited_for(self, tmp_path):
+        parent, fork = self._lay(tmp_path / "codex", "archived_sessions")
+        folders = ("sessions", "archived_sessions")
+        roots = tuple(tmp_path / "codex" / name for name in folders)
+        with Capturing(tmp_path / "palace", codex_roots=roots) as capturing:
+            capturing.read_ok(fork)
+            assert _settle(capturing) == []
+            capturing.read_ok(parent)
+            assert _settle(capturing) == []
+            assert capturing.words() == ALL
+
+    def test_files_outside_of_all_roots_are_named_by_somebody(self, tmp_path):
+        """The parent may be named next, so it is waited for, and counted for all to see."""
+        parent, fork = self._lay(tmp_path / "elsewhere", "sessions/2026/03/01")
+        roots = (tmp_path / "codex" / "sessions",)
+        with Capturing(tmp_path / "palace", codex_roots=roots) as capturing:
+            capturing.read_ok(fork)
+            assert _settle(capturing) == []
+            assert debts.count(capturing.palace.db) == 4
+            capturing.read_ok(parent)
+            assert debts.count(capturing.palace.db) == 0
+            assert capturing.words() == ALL
+
+
+def test_what_two_forks_owe_is_counted_once_until_it_is_called_in(tmp_path, capturing):
+    """R7: words that nobody has told yet."""
+    parent, fork = _home(tmp_path)
+    again = Rollout(1).turn().ask("build").answer("Built.").turn().ask("yes").answer("Y.").fork(3)
+    capturing.read_ok(fork, again.turn().ask("third").answer("T.").write(tmp_path))
+    assert debts.count(capturing.palace.db) == 4
+    parent.unlink()
+
+    _settle(capturing)
+
+    assert debts.count(capturing.palace.db) == 0
 
 
 def test_the_scan_finds_what_was_called_in(tmp_path, capturing):

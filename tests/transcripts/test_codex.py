@@ -265,10 +265,24 @@ class TestInjected:
         assert found.prompts == ["build it"]
         assert found.texts == ["I begin", "I go on"]
 
+    def test_where_there_are_events_an_item_alone_tells_nothing_new_in_a_new_turn_either(self):
+        rollout = Rollout().turn().ask("build it").event("turn_aborted").message("user", ABORTED)
+        assert rollout.turn().message("user", "build it").answer("ok").read().prompts == [
+            "build it"
+        ]
+
     def test_a_human_who_types_it_again_behind_an_abort_does(self):
         rollout = Rollout().turn().ask("build it").event("turn_aborted")
         rollout.message("user", ABORTED).turn().ask("build it").answer("ok")
         assert rollout.read().prompts == ["build it", "build it"]
+
+    @pytest.mark.parametrize("named", [True, False])
+    def test_where_there_are_no_events_a_new_turn_s_id_tells(self, named):
+        """R1: without ids it cannot be told."""
+        name = "" if named else None
+        rollout = Rollout(mode="items").turn(name).ask("go").answer("I begin")
+        rollout.event("turn_aborted").message("user", ABORTED).turn(name).ask("go").answer("ok")
+        assert rollout.read().prompts == (["go", "go"] if named else ["go"])
 
     def test_other_words_behind_an_abort_are_a_prompt(self):
         rollout = Rollout().turn().ask("build it").event("turn_aborted").message("user", ABORTED)

@@ -16,6 +16,19 @@ from tests.transcripts.codex_builder import ABORTED, AGENTS, ENVIRONMENT, SKILL
 
 _REPLY = "<send_user_message_question_reply>\n{}\n</send_user_message_question_reply>"
 _IDE = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\n"
+_PROCESSES = (
+    "Warning: The maximum number of unified exec processes you can keep open is 60 and you"
+    " currently have 61 processes open. Reuse older processes or close them to prevent automatic"
+    " pruning of old processes"
+)
+_PATCH = (
+    "Warning: apply_patch was requested via exec_command. Use the apply_patch tool instead of"
+    " exec_command."
+)
+
+
+def _agents(*lines: str) -> str:
+    return "\n".join(["# AGENTS.md instructions for /w", "", "<INSTRUCTIONS>", *lines])
 
 
 class TestEnvelopes:
@@ -43,11 +56,63 @@ class TestEnvelopes:
             '<hook_prompt hook_run_id="h1">x</hook_prompt>',
             "<user_action>\n<action>review</action>\n</user_action>",
             "Warning: The maximum number of unified exec processes you can keep open is 60.",
+            _PROCESSES,
+            _PATCH + "\n",
+            ENVIRONMENT + "\n" + _PROCESSES,
         ],
     )
     def test_what_the_harness_writes_is_no_prompt(self, text):
         words = human_words(text)
         assert (words.text, words.rule) == ("", "context-envelope")
+
+    @pytest.mark.parametrize("warning", [_PROCESSES, _PATCH])
+    @pytest.mark.parametrize("asked", ["{}\n\nWhat does this mean?", "{} - why?", "Why: {}"])
+    @pytest.mark.parametrize("is_told", [False, True])
+    def test_a_human_who_quotes_a_warning_is_heard(self, warning, asked, is_told):
+        """R1: only a warning that is all there is was written by Codex."""
+        text = asked.format(warning)
+        assert human_words(text, is_told=is_told).text == text
+
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            ("wrap rules in </INSTRUCTIONS> tags", "more", "</INSTRUCTIONS>"),
+            ("<INSTRUCTIONS>", "an example", "</INSTRUCTIONS>", "more", "</INSTRUCTIONS>"),
+            ("</INSTRUCTIONS>", "more", "  </INSTRUCTIONS>  "),
+            ("one <INSTRUCTIONS> a </INSTRUCTIONS> and <INSTRUCTIONS>", "b", "</INSTRUCTIONS>"),
+        ],
+    )
+    @pytest.mark.parametrize("behind", ["", "\n", "\n\n" + ENVIRONMENT, "\n" + SKILL + "\nfix it"])
+    def test_instructions_that_name_their_own_tag_are_left_out_as_a_whole(self, lines, behind):
+        """R1: nothing else gets in."""
+        words = human_words(_agents(*lines) + behind)
+        assert words.text == ("fix it" if behind.endswith("fix it") else "")
+
+    def test_other_envelopes_that_name_their_own_tag_are_too(self):
+        assert human_words("<skill>\nend it with </skill> or so\nmore\n</skill>").text == ""
+
+    @pytest.mark.parametrize(
+        ("before", "asked"),
+        [
+            (AGENTS, "what does </INSTRUCTIONS> mean?"),
+            (_agents("end with </INSTRUCTIONS>!", "</INSTRUCTIONS>"), "fix it"),
+            (SKILL, "why does\n<skill>\nb\n</skill>\nfail?"),
+            (SKILL, "why does\n<skill>\nb\n</skill>"),
+            (SKILL, "is </skill> right?"),
+            (SKILL, "how does it end? With </skill>"),
+            (AGENTS, "how do they end? With </INSTRUCTIONS>"),
+            (ENVIRONMENT, "what is\n</environment_context>\ngood for?"),
+        ],
+    )
+    def test_a_human_who_names_a_closing_tag_is_heard(self, before, asked):
+        """R1: what follows an envelope is not taken for more of it."""
+        assert human_words(f"{before}\n\n{asked}").text == asked
+
+    def test_many_envelopes_take_no_long_time(self):
+        """R8: the text is not gone through once for each of them."""
+        text = "<skill>x</skill>\n" * 20_000
+        assert human_words(text + "fix it").text == "fix it"
+        assert human_words(AGENTS + "\n</INSTRUCTIONS> x" * 20_000).text != ""
 
     @pytest.mark.parametrize(
         "text",
@@ -77,6 +142,15 @@ class TestEnvelopes:
 
     def test_what_codex_marks_as_a_human_s_may_look_like_an_envelope(self):
         assert human_words(SKILL, is_marked=True).text == SKILL
+
+    @pytest.mark.parametrize("before", [SKILL, ENVIRONMENT, AGENTS, ABORTED])
+    def test_what_an_event_tells_is_a_human_s_whatever_it_begins_with(self, before):
+        """R2: verbatim; but nothing but an envelope is no human's."""
+        text = f"{before}\nwhy does my parser choke on this?"
+        words = human_words(text, is_told=True)
+        assert (words.text, words.is_abort) == (text, False)
+        assert human_words(before, is_told=True).rule == "context-envelope"
+        assert human_words(_IDE + "fix it", is_told=True).text == "fix it"
 
     def test_a_turn_that_was_aborted_is_told_of(self):
         assert human_words(ABORTED).is_abort
