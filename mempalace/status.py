@@ -1,8 +1,8 @@
 """What is stored, what is behind, what is wrong: the whole state of a palace in one value.
 
 Owns: what `degraded` means (docs/design.md), and that nothing is silently blind (R7).
-Never: opens a transcript but to learn when its first unread byte was written; writes; imports the
-watcher: what that knows it leaves in the palace.
+Never: opens a transcript (mempalace.unread does, for a time); writes; imports the watcher: what
+that knows it leaves in the palace.
 Called by: the command `status`, MemoryStack.status.
 """
 
@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
-import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -21,21 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from mempalace.config import DEFAULT, Config
-from mempalace.store import sweep
+from mempalace.store import debts, sweep
 from mempalace.store.accounting import Account, Accounts
 from mempalace.store.checkpoints import HIDDEN
 from mempalace.store.heartbeat import Heartbeat, last_heartbeat, last_pause
 from mempalace.store.palace import Palace
 from mempalace.store.vectors import Progress, progress
 from mempalace.transcripts import registry
-from mempalace.transcripts.base import instant
 from mempalace.transcripts.files import walk
+from mempalace.unread import purge_days, unread_since
 
 _UNKNOWN = "unknown:"  # begins the rule that counts a record of an unknown type
-_PURGE_DAYS = 30  # Claude Code's own default of `cleanupPeriodDays`
 _DAY = 86_400
-_PEEK = 64 * 1024  # bytes behind the last one read in which a time is looked for
-_TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{10,40})"')
 _PLACES_SHOWN = 100  # of what is quarantined
 _NAMES_SHOWN = 5
 
@@ -117,6 +112,7 @@ class Stock:
     excluded_since: list[str] = field(default_factory=list)  # sessions stored before they were
     left_out: dict[str, int] = field(default_factory=dict)  # rule -> records
     unknown_types: dict[str, int] = field(default_factory=dict)  # name -> records
+    owed: int = 0  # records that forks have left to a parent that was not read yet
     index: Progress | None = None  # how far embedding is; None where vectors are off
 
 
@@ -128,6 +124,7 @@ def take_stock(config: Config, now: Callable[[], float] = time.time) -> Stock:
         pause = last_pause(config.home, moment)
         stock = Stock(str(config.home), moment, _daemon(beat, pause, moment))
         _count(db, stock)
+        stock.owed = debts.count(db)
         stock.index = progress(db, moment) if config.vectors else None
         stock.excluded_since = _excluded_since(db, config)
         accounts = Accounts(db, config, registry.versions())
@@ -280,54 +277,12 @@ def _look_at(path: str, source: str, accounts: Accounts, followed: str) -> Root:
 def _date_unread(root: Root, unread: list[Account]) -> None:
     days = purge_days(root.path) if root.source == "claude-code" else None
     for one in unread:
-        since = _unread_since(one)
+        since = unread_since(one)
         if root.oldest_unread_at is None or since < root.oldest_unread_at:
             root.oldest_unread_at, root.oldest_unread_file = since, one.path
         if days is not None:
             purged_at = one.mtime_ns / 1e9 + days * _DAY
             root.purged_at = min(purged_at, root.purged_at or purged_at)
-
-
-def _unread_since(one: Account) -> float:
-    """When the oldest unread byte of a file was written.
-
-    That is the file's time where nobody writes to it any more. In a known file that still grows it
-    is the time that the first unread record tells, but none before what was read last.
-    """
-    latest, known = one.mtime_ns / 1e9, one.known
-    if known is None or known.size > one.size:
-        return latest  # new: a copied history tells old times
-    earliest = min(latest, known.mtime_ns / 1e9)
-    if latest - earliest < 1:
-        return earliest
-    told = _first_time(one.path, known.offset)
-    return latest if told is None else min(latest, max(earliest, told))
-
-
-def _first_time(file: str, offset: int) -> float | None:
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        found = _TIMESTAMP.search(os.pread(descriptor, _PEEK, offset))
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    moment = instant(found.group(1).decode("ascii", "replace")) if found else None
-    return None if moment is None else moment / 1e6
-
-
-def purge_days(root: str) -> float:
-    """How long Claude Code keeps a transcript that is not written to."""
-    try:
-        settings = json.loads((Path(root).parent / "settings.json").read_bytes())
-        days = settings["cleanupPeriodDays"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return _PURGE_DAYS
-    is_number = isinstance(days, (int, float)) and not isinstance(days, bool)
-    return float(days) if is_number and 0 <= days < 1e6 else _PURGE_DAYS
 
 
 def _explain(root: Root, errors: list[OSError], followed: str) -> None:
@@ -383,6 +338,8 @@ def _notices(stock: Stock, config: Config) -> Iterator[str]:
         yield f"nothing is embedded: {stock.index.problem}"
     if stock.sweep_owed:
         yield "traces of forgotten words may be left in palace.db; `mempalace forget` wipes them"
+    if stock.owed:
+        yield f"{stock.owed:,} records of forked sessions wait for their parent's transcript"
     if stock.excluded_since:
         yield (
             f"{len(stock.excluded_since):,} sessions that are excluded now were filed before;"

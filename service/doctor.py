@@ -20,11 +20,13 @@ from shlex import quote
 from mempalace.config import Config
 from mempalace.errors import MemPalaceError, NotThereYet
 from mempalace.status import Root, Stock, take_stock
+from mempalace.store import aside
 from mempalace.store.heartbeat import last_pause
-from mempalace.store.palace import Palace
+from mempalace.store.palace import Palace, PalaceDamaged
 from service import installs
 from service.finding import Finding, note, well, wrong
 from service.proof import FileProof, prove
+from service.words import Words
 from watcher.disk import Disk
 from watcher.events import Dirty, Events
 from watcher.health import Following
@@ -38,6 +40,8 @@ _LEAST_FREE = 100 * 1024 * 1024  # bytes; a full-text merge may want that much f
 _WATCHES_WANTED = 524_288
 _INSTANCES_WANTED = 1_024
 _FILES_NAMED = 20
+_EXCHANGES_NAMED = 20
+_ID_SHOWN = 12  # characters of an exchange's id
 _INDEXES = ("talk", "tools")  # by the number of the stream
 
 
@@ -53,6 +57,7 @@ def examine(
         yield from _roots(stock)
         yield from _unsaved(stock)
     yield from _database(config)
+    yield from _set_aside(config)
     yield from _room(config)
     yield from _headroom(config)
     yield _canary(config)
@@ -117,6 +122,12 @@ def _unsaved(stock: Stock) -> Iterator[Finding]:
     unread = [root for root in stock.roots if root.oldest_unread_at is not None]
     if not unread:
         yield well("unsaved", "every transcript on disk is accounted for")
+    if stock.owed:
+        yield note(
+            "unsaved",
+            f"{stock.owed:,} records of forked sessions wait for their parent's transcript;"
+            " `mempalace backfill PATH` reads one that is below no root",
+        )
     for root in unread:
         told = (
             f"{root.unread_bytes:,} bytes of {root.unread_files:,} files in {root.path} are not"
@@ -136,7 +147,7 @@ def _unsaved(stock: Stock) -> Iterator[Finding]:
 def _database(config: Config) -> Iterator[Finding]:
     """SQLite's own check, and that the full-text index knows each drawer and no other."""
     path = config.home / "palace.db"
-    mend = f"mv {quote(str(path))} {quote(f'{path}.damaged')} && mempalace backfill"
+    mend = aside.command(str(path))
     try:
         with Palace.reader(config.home) as palace, palace.reading() as db:
             told = [str(row[0]) for row in db.execute("PRAGMA quick_check(5)")]
@@ -144,8 +155,11 @@ def _database(config: Config) -> Iterator[Finding]:
                 yield wrong("database", f"palace.db is damaged: {'; '.join(told)}", mend)
                 return
             lost = {name: _not_indexed(db, name, stream) for stream, name in enumerate(_INDEXES)}
-    except (MemPalaceError, sqlite3.Error) as error:
+    except (PalaceDamaged, sqlite3.Error) as error:
         yield wrong("database", f"palace.db cannot be checked: {error}", mend)
+        return
+    except MemPalaceError as error:  # not readable now: that is no reason to set it aside
+        yield wrong("database", f"palace.db cannot be checked: {error}", error.hint)
         return
     for name, count in lost.items():
         if count:
@@ -164,6 +178,27 @@ def _not_indexed(db: sqlite3.Connection, name: str, stream: int) -> int:
         (stream,),
     ).fetchone()
     return int(row[0])
+
+
+def _set_aside(config: Config) -> Iterator[Finding]:
+    """What was forgotten in a palace that was set aside must stay forgotten in this one (R4)."""
+    for path in aside.set_aside(config.home):
+        told = (
+            f"{path} was set aside: what only it holds is in no search, and what was forgotten"
+            f" since is still in it; `sqlite3 {quote(path)} .recover` reads it; delete it when you"
+            " need it no more"
+        )
+        try:
+            with Palace.reader(config.home) as palace, palace.reading() as db:
+                pieces = [(aside.unknown(db, k), whole) for k, whole in aside.forgotten_in(path)]
+        except MemPalaceError:  # border: the check of the database tells
+            pieces = []
+        if any(keys for keys, _ in pieces):
+            is_owed = f"what was forgotten in {path} is not kept out here yet"
+            yield wrong("set aside", is_owed, "mempalace backfill")
+        elif not all(is_whole for _, is_whole in pieces):
+            told += f"; {aside.comes_back(path)}"
+        yield note("set aside", told)
 
 
 def _room(config: Config) -> Iterator[Finding]:
@@ -256,9 +291,10 @@ def _hears(folder: str) -> bool:
 
 def _proof(config: Config, on_file: Callable[[FileProof], None]) -> Iterator[Finding]:
     errors: list[OSError] = []
+    words = Words()
     total = FileProof("")
     files = named = more = 0
-    for proof in prove(config, errors.append):
+    for proof in prove(config, words, errors.append):
         on_file(proof)
         files += 1
         total.add(proof)
@@ -278,17 +314,33 @@ def _proof(config: Config, on_file: Callable[[FileProof], None]) -> Iterator[Fin
             yield wrong("proof", told, f"mempalace mine {quote(proof.path)}")
     if more:
         yield wrong("proof", f"and {more:,} more files", "mempalace backfill")
+    differing = words.differing()
+    if differing:
+        yield wrong("proof", _told_differing(differing), "")
     told = (
         f"{files:,} files read: {total.stored:,} records stored, {total.forgotten:,} forgotten,"
-        f" {total.left_out:,} left out by rule, {total.unread:,} not read yet,"
-        f" {total.missing:,} missing"
+        f" {total.left_out:,} left out by rule, {total.waiting:,} waiting for their parent,"
+        f" {total.unread:,} not read yet, {total.missing:,} missing;"
+        f" {len(differing):,} exchanges with other words"
     )
-    if total.unread:
-        yield note("proof", told, "mempalace backfill")
-    elif total.missing or more:
+    if total.missing or more:
         yield wrong("proof", told, "mempalace backfill")
+    elif differing:
+        yield wrong("proof", told, "")
+    elif total.unread or total.waiting:
+        yield note("proof", told, "mempalace backfill" if total.unread else "")
     else:
         yield well("proof", told)
+
+
+def _told_differing(ids: list[str]) -> str:
+    named = ", ".join(one[:_ID_SHOWN] for one in ids[:_EXCHANGES_NAMED])
+    more = len(ids) - _EXCHANGES_NAMED
+    named += f" and {more:,} more" if more > 0 else ""
+    return (
+        f"{len(ids):,} exchanges are not stored as their transcripts say them: {named}; keep those"
+        " transcripts, and compare with `mempalace show ID`"
+    )
 
 
 def _when(seconds: float | None) -> str:

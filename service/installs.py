@@ -21,8 +21,7 @@ from service.finding import Finding, note, well, wrong
 
 _NAME = "mempalace"
 _OURS = (
-    paths.PALACE_DB, f"{paths.PALACE_DB}-wal", f"{paths.PALACE_DB}-shm", paths.CONFIG_YAML,
-    paths.IDENTITY_TXT, paths.WATCH_LOCK, paths.WATCH_PAUSE,
+    paths.PALACE_DB, paths.CONFIG_YAML, paths.IDENTITY_TXT, paths.WATCH_LOCK, paths.WATCH_PAUSE,
 )  # fmt: skip
 # What versions before 4 keep in ~/.mempalace.
 _OLDER = ("config.json", "palace", "knowledge_graph.sqlite3", "wing_config.json", "people_map.json")
@@ -70,7 +69,8 @@ def home(folder: Path) -> Iterator[Finding]:
             "permissions", f"others may look into {folder}", f"chmod 700 {quote(str(folder))}"
         )
     is_closed = True
-    for name in _OURS:
+    beside = {path.name for path in folder.glob(f"{paths.PALACE_DB}?*")}  # logs; what is set aside
+    for name in (*_OURS, *sorted(beside)):
         path = folder / name
         if path.exists() and path.stat().st_mode & _OTHERS:
             is_closed = False

@@ -14,11 +14,16 @@ import pytest
 
 from mempalace import config as configuration
 from mempalace.errors import EXIT_DEGRADED, EXIT_NOT_THERE_YET, EXIT_OK
+from mempalace.store import exchanges
+from mempalace.store.palace import Palace
 from service.doctor import _judge_headroom, examine
 from service.finding import Finding, Grade
 from service.proof import FileProof
+from service.words import Words
+from tests.capturing import Capturing
 from tests.command import mempalace
 from tests.faults.lines import Lines
+from tests.transcripts.codex_builder import Rollout
 from watcher.limits import Limits, is_silent
 
 
@@ -124,9 +129,12 @@ class TestFindings:
     def test_a_home_that_others_may_read_is_wrong_until_the_commands_were_run(self, palace):
         """R12: directories 0700, files 0600."""
         palace.chmod(0o755)
-        (palace / "palace.db").chmod(0o644)
+        names = ("palace.db", "palace.db.damaged", "palace.db.damaged-wal")
+        for name in names:
+            (palace / name).touch()
+            (palace / name).chmod(0o644)
         mends = [mend for check, _, mend in wrong() if check == "permissions"]
-        assert mends == [f"chmod 700 {palace}", f"chmod 600 {palace}/palace.db"]
+        assert mends == [f"chmod 700 {palace}", *(f"chmod 600 {palace}/{name}" for name in names)]
         for mend in mends:
             assert os.system(mend) == 0
         assert stat.S_IMODE(palace.stat().st_mode) == 0o700
@@ -259,6 +267,101 @@ class TestDeep:
         with (project / f"{said.session}.jsonl").open("ab") as stream:
             stream.write(said.prompt("more"))
         assert "1 not read yet, 0 missing" in mempalace("doctor", "--deep").stdout
+
+    def alter(self, palace: Path, old: str, new: str) -> None:
+        """In the rows alone: whatever does that to a disk knows nothing of SQLite."""
+        path = palace / "palace.db"
+        path.write_bytes(path.read_bytes().replace(old.encode(), new.encode()))
+
+    @pytest.mark.parametrize("word", ["question 2", "because"])
+    def test_words_that_are_not_those_of_the_transcript_are_told_by_exchange(self, palace, word):
+        """R2; and R10: never the words."""
+        self.alter(palace, word, word.upper())
+        with Palace.reader(palace) as reading:
+            found = reading.db.execute("SELECT id FROM exchanges ORDER BY id").fetchall()
+            second = reading.db.execute(
+                "SELECT e.id FROM exchanges e JOIN sessions s ON s.n = e.session WHERE s.id = ?",
+                (Lines(2).session,),
+            ).fetchall()
+        ids = [row[0][:12] for row in (second if word != "because" else found)]
+        first, last = wrong("--deep")
+        assert first[1].startswith(
+            f"{len(ids)} exchanges are not stored as their transcripts say them: {', '.join(ids)};"
+        )
+        assert word.upper() not in first[1]
+        assert f"0 missing; {len(ids)} exchanges with other words" in last[1]
+
+    def test_drawers_that_contradict_each_other_are_told(self, palace, project):
+        """R2: what two windows share is stored twice, and found by either."""
+        said = Lines(3)
+        text = " ".join(f"word{number:04}" for number in range(200))
+        (project / f"{said.session}.jsonl").write_bytes(said.prompt(text))
+        assert mempalace("backfill").returncode == EXIT_OK
+        with sqlite3.connect(palace / "palace.db") as db:
+            (second,) = db.execute("SELECT n FROM drawers WHERE position = 1").fetchone()
+            db.execute("DROP TRIGGER talk_change")
+            db.execute("UPDATE drawers SET text = 'X' || substr(text, 2) WHERE n = ?", (second,))
+        db.close()
+        assert "1 exchanges with other words" in mempalace("doctor", "--deep").stdout
+
+    def test_what_is_stored_as_filing_stores_it_differs_in_nothing(self, palace, project):
+        """R10, R11: private words and echoes are out; a text that grew is stored at its longest;
+        a copy that ends before that is no contradiction."""
+        said = Lines(3)
+        echo = '<mempalace-context generated="now">old</mempalace-context>'
+        blocks = [
+            {"type": "text", "text": "see <private>this"},
+            {"type": "text", "text": "and this</private>"},
+        ]
+        lines = [
+            said.prompt("a <private>b</private> c"),
+            said.prompt(f"{echo} d"),
+            said.line("user", message={"role": "user", "content": blocks}),
+            said.answer("e\u0000f \u2028 <private>g"),
+            said.prompt("<private>nothing is left</private>"),
+        ]
+        for name in (said.session, "00000003-0000-4000-8000-00000000ffff"):
+            (project / f"{name}.jsonl").write_bytes(b"".join(lines))
+        assert mempalace("backfill").returncode == EXIT_OK
+        shown = mempalace("doctor", "--deep").stdout
+        assert "0 missing; 0 exchanges with other words" in shown
+
+    def test_one_carrier_that_says_what_is_stored_is_enough(self, palace):
+        """In whatever order they are met."""
+        with Palace.reader(palace) as reading:
+            db = reading.db
+            known = exchanges.find(db, db.execute("SELECT key FROM keys").fetchone()[0])
+            assert known is not None
+            (text,) = [r.text for r in exchanges.load(db, known.exchange) if r.n == known.n]
+            for order in ([text, text[:3]], [text[:3], text]):
+                words = Words()
+                for one in order:
+                    words.compare(db, known, one, grows=False)
+                assert words.differing() == []
+            words.compare(db, known, text[:3], grows=True)
+            assert words.differing() == []
+            words = Words()
+            words.compare(db, known, text[:3], grows=False)
+            assert words.differing() == [exchanges.id_of(db, known.exchange)]
+
+    def test_what_a_fork_left_to_its_parent_waits(self, palace, home):
+        """R7: it is not missing, and not passed over either."""
+        parent = Rollout(1).turn().ask("build").answer("Built.")
+        fork = parent.fork(2).turn().ask("other").answer("O.")
+        parent.write(home / ".codex")
+        path = fork.write(home / ".codex")
+        with Capturing(palace) as captured:
+            captured.read_ok(path)
+        proof = proofs(palace)[path.name]
+        assert (proof.stored, proof.missing) == (4, 0)
+        assert proof.waiting > 0
+        shown = mempalace("doctor", "--deep").stdout
+        assert "note  unsaved: 2 records of forked sessions wait for their parent's tr" in shown
+        assert f"{proof.waiting} waiting for their parent" in shown
+        assert mempalace("backfill").returncode == EXIT_OK
+        assert "0 waiting for their parent, 0 not read yet, 0 missing" in (
+            mempalace("doctor", "--deep").stdout
+        )
 
     def test_what_was_forgotten_counts_as_forgotten(self, palace):
         """R4: tombstones win, here as well."""

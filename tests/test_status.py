@@ -130,6 +130,20 @@ class TestTotals:
         assert taken.unknown_types == {"frame": 2}
         assert taken.quarantine == {"not JSON": 2, "line too long": 1}
 
+    def test_what_forks_wait_for_is_told_and_is_no_degradation(self, builder, root):
+        """R7: words that nobody has told yet."""
+        builder.session().prompt("one")
+        builder.file()
+        assert (stock().owed, as_values(stock())["owed"]) == (0, 0)
+        for number, called in ((1, 0), (2, 0), (3, 1)):
+            builder.execute(
+                "INSERT INTO owed VALUES (1, ?, 'a-parent', ?)", bytes([number]) * 16, called
+            )
+        taken = stock()
+        assert (taken.owed, as_values(taken)["owed"]) == (2, 2)
+        assert "2 records of forked sessions wait for their parent's transcript" in taken.notices
+        assert taken.degraded == []
+
 
 class TestUnread:
     """Bytes on disk against bytes accounted for, by stat alone."""

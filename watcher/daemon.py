@@ -14,8 +14,8 @@ import json
 import logging
 import os
 import signal
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
 from types import FrameType
 
@@ -23,10 +23,11 @@ from mempalace import config as configuration
 from mempalace import paths
 from mempalace.config import Config
 from mempalace.errors import MemPalaceError
-from mempalace.store.palace import Palace, PalaceDamaged
+from mempalace.store.palace import Palace, PalaceDamaged, PalaceMoved
 from mempalace.store.single import only_one
 from mempalace.transcripts import registry
 from watcher.capture import Capture
+from watcher.clock import Clocks
 from watcher.debts import call_in
 from watcher.disk import Disk
 from watcher.events import POLL_SECONDS, Dirty, Events
@@ -34,30 +35,17 @@ from watcher.health import Following, Health, PauseFile, Sight
 from watcher.nudge import Nudge
 from watcher.roots import Folders, roots
 from watcher.scan import Scan, scan
+from watcher.work import COLD_SECONDS, Work
 
 log = logging.getLogger("mempalace.watch")
 
-COLD_SECONDS = 60.0  # docs/design.md: without growth for this long, a last line counts as it is
-_LIVE_SECONDS = 600.0  # what changed within this time is read before history
 _SETTLE_SECONDS = 0.05  # lines written together are read together
 _LIVE_PIECES = 8  # of one file before the next live file has its turn
 _RETRY_SECONDS = 5.0  # after a full disk or a lock that somebody keeps
+_MOVE_SECONDS = 1.0  # whoever moves a palace away moves its log as well
 _HEARTBEAT_SECONDS = 15.0
 _TURN_SECONDS = 1.0  # of reading live files, before we look around again
-_JUMP_SECONDS = 10.0  # between the two clocks: somebody set one, or the machine slept
 _POLL_SHARE = 0.005  # of the time, at most, goes into the scans of a root that is polled
-_MOST_TOLD = 8192  # files of which an event told, remembered from scan to scan
-
-
-@dataclass(slots=True)
-class _Work:
-    """What is to be read: paths that may have grown, and history from its newest file on."""
-
-    live: dict[str, None] = field(default_factory=dict)
-    history: list[str] = field(default_factory=list)  # the next one is the last
-    warm: dict[str, float] = field(default_factory=dict)  # path -> when it may be cold
-    behind: frozenset[str] = frozenset()  # what the last scan found unread
-    told: dict[str, None] = field(default_factory=dict)  # by events, since the last scan
 
 
 class Daemon:
@@ -76,9 +64,10 @@ class Daemon:
         self._events = events(self._dirty, self._disk)
         self._health = Health()
         self._shown: dict[str, object] = {}  # of our health, in the last heartbeat
-        self._work = _Work()
+        self._work = Work()
         self._stopping = False
         self._reloading = False
+        self._started_at = 0.0
         self._last_scan = float("-inf")
         self._scan_took = 0.0
         self._last_beat = float("-inf")
@@ -86,35 +75,75 @@ class Daemon:
         self._oldest_unread: float | None = None
         self._pause = PauseFile(self._config.home)
         self._blind: dict[str, str] = {}  # root -> what of it could not be looked at, and why
-        self._gap = self._disk.now() - self._disk.monotonic()
+        self._clocks = Clocks(self._disk)
 
     # --- life -----------------------------------------------------------------------------------
 
     def run(self, *, once: bool = False) -> None:
-        """Raises Locked where another watcher has this palace."""
+        """Raises Locked where another watcher has this palace, MemPalaceError where its home is
+        gone, and where a palace vanishes from under a `once`."""
+        if once:
+            with self._holding():
+                self._pass_once()
+            return
+        try:
+            while not self._stopping:
+                self._live()
+        finally:
+            self._events.stop()
+            self._dirty.close()
+        log.info("watch.stop")
+
+    def _live(self) -> None:
+        """With one palace, until we are told to stop or another one is in its place."""
+        try:
+            with self._holding():
+                self._start()
+                try:
+                    while not self._stopping:
+                        self._turn()
+                finally:
+                    self._forget_heartbeat()
+        except PalaceMoved as error:
+            log.warning("palace.moved", extra={"what": error.what})
+            self._wait(_MOVE_SECONDS)
+            self._begin_anew()
+
+    @contextmanager
+    def _holding(self) -> Iterator[None]:
+        """The palace of our home, which is made where there is none, and the lock beside it."""
         what = "another watcher is following this palace already"
         hint = "nothing to do; `mempalace status` shows it"
-        with (
-            Palace.writer(self._config.home, create=True) as palace,
-            only_one(self._config.home, paths.WATCH_LOCK, what=what, hint=hint),
-        ):
-            self._palace = palace
-            self._capture, self._nudge = self._new_capture()
-            if once:
-                self._pass_once()
-                return
-            self._handle_signals()
-            self._started_at = self._disk.now()
-            self._pause.prepare()
-            log.info("watch.start", extra={"roots": list(roots(self._config))})
+        with Palace.writer(self._config.home, create=True) as palace:
+            for told in palace.told:
+                log.warning("palace.opened", extra={"what": told})
+            lock = only_one(self._config.home, paths.WATCH_LOCK, what=what, hint=hint)
             try:
-                while not self._stopping:
-                    self._turn()
+                self._palace = palace
+                self._capture, self._nudge = self._new_capture()
+                yield
             finally:
-                self._events.stop()
-                self._forget_heartbeat()
-                self._dirty.close()
-            log.info("watch.stop")
+                lock.release(force=True)
+
+    def _start(self) -> None:
+        self._pause.prepare()
+        if self._started_at:
+            return
+        self._started_at = self._disk.now()
+        self._handle_signals()
+        log.info("watch.start", extra={"roots": list(roots(self._config))})
+
+    def _begin_anew(self) -> None:
+        """What was read is accounted for in a palace that is no more at its path. A home that is
+        gone is not made again: somebody took it away."""
+        home = self._config.home
+        if not self._stopping and not os.path.isdir(home):
+            raise MemPalaceError(
+                f"{home} is gone, and the palace with it", "`mempalace watch` makes a new one"
+            )
+        self._work = Work()
+        self._last_beat = float("-inf")
+        self._dirty.lose("palace.db is another one now")
 
     def _handle_signals(self) -> None:
         def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -137,9 +166,7 @@ class Daemon:
     def _pass_once(self) -> None:
         """Everything that is there now, then leave. A one-shot takes every file for cold."""
         self._scan()
-        while self._work.live or self._work.history:
-            path = next(iter(self._work.live), None) or self._work.history[-1]
-            self._drop(path)
+        while (path := self._work.take()) is not None:
             self._read_all(path)
         for path in call_in(self._palace, self._config, self._disk):
             self._read_all(path)
@@ -148,11 +175,6 @@ class Daemon:
     def _read_all(self, path: str) -> None:
         while self._capture.read(path, cold=True, reread=True).more:
             pass
-
-    def _drop(self, path: str) -> None:
-        self._work.live.pop(path, None)
-        if self._work.history and self._work.history[-1] == path:
-            self._work.history.pop()
 
     # --- one turn -------------------------------------------------------------------------------
 
@@ -166,7 +188,7 @@ class Daemon:
             self._beat()
             self._health.paused = ""
             self._pause.clear()
-        except PalaceDamaged:
+        except (PalaceDamaged, PalaceMoved):
             raise
         except MemPalaceError as error:  # border: a full disk or a lock passes; we go on trying
             self._be_paused(error)
@@ -195,9 +217,13 @@ class Daemon:
             now=self._disk.now(),
             interval=self._config.reconcile_seconds,
         )
-        end = self._disk.monotonic() + _RETRY_SECONDS
+        self._wait(_RETRY_SECONDS)
+
+    def _wait(self, seconds: float) -> None:
+        """Whatever events come: they bring no room."""
+        end = self._disk.monotonic() + seconds
         while self._disk.monotonic() < end and not (self._stopping or self._reloading):
-            self._dirty.wait(end - self._disk.monotonic())  # an event brings no room
+            self._dirty.wait(end - self._disk.monotonic())
 
     def _rest(self, seconds: float) -> None:
         """Until something happens. A signal may have come while lines were settling, and its
@@ -230,10 +256,11 @@ class Daemon:
         is_first = not self._shown
         armed = self._events.arm(roots(self._config))  # before the scan: what comes between counts
         self._health.roots = {**self._events.sights(), **self._unreadable()}
-        why = lost or self._clock_jump()
+        why = lost or self._clocks.jump()
         if why or (armed and not is_first):
             self._health.rescan = why or f"{armed[0]} is followed anew"
             log.warning("watch.rescan", extra={"why": self._health.rescan})
+            self._last_beat = float("-inf")  # it may tell a time that is no more
             self._beat()  # before the scan: it may take a while
         if why or armed or self._disk.monotonic() - self._last_scan >= self._interval():
             self._scan(is_owed=bool(why or armed))
@@ -247,20 +274,8 @@ class Daemon:
                 self._hear_of_file(found)
 
     def _hear_of_file(self, path: str) -> None:
-        self._work.live[path] = None
+        self._work.hear(path)
         self._events.told(path)
-        if len(self._work.told) < _MOST_TOLD:
-            self._work.told[path] = None
-
-    def _clock_jump(self) -> str:
-        """Have the two clocks parted since the last turn? Then files may have changed while nobody
-        watched, and the heartbeat tells a time that is no more."""
-        gap = self._disk.now() - self._disk.monotonic()
-        jump, self._gap = gap - self._gap, gap
-        if abs(jump) < _JUMP_SECONDS:
-            return ""
-        self._last_beat = float("-inf")
-        return f"the clock jumped by {jump:+,.0f} s, or the machine slept"
 
     def _interval(self) -> float:
         """Seconds from scan to scan."""
@@ -274,13 +289,7 @@ class Daemon:
         began = self._disk.monotonic()
         call_in(self._palace, self._config, self._disk)  # before the scan, which finds them stale
         found = scan(self._palace, self._config, self._disk, roots(self._config))
-        recent = (self._disk.now() - _LIVE_SECONDS) * 1e9
-        self._work.history = []
-        for one in sorted(found.files, key=lambda one: one.mtime_ns):
-            if one.mtime_ns >= recent:
-                self._work.live[one.path] = None
-            else:
-                self._work.history.append(one.path)
+        self._work.find(found.files, self._disk.now())
         self._judge_events(found, is_owed=is_owed)
         self._blind = found.unreadable
         self._health.roots = {**self._events.sights(), **self._unreadable()}
@@ -292,7 +301,7 @@ class Daemon:
         """Changes that no event told of are evidence against the events (docs/adr/0005)."""
         behind = frozenset(one.path for one in found.files if one.unread)
         told, untold = self._work.told, frozenset[str]()
-        if is_owed or len(told) >= _MOST_TOLD:
+        if is_owed or self._work.is_deaf:
             self._events.forgive()
         else:
             untold = behind - self._work.behind - told.keys()
@@ -304,9 +313,7 @@ class Daemon:
 
     def _read_live(self) -> bool:
         """A few pieces of each live file; True where there is more at once."""
-        cold = [p for p, at in self._work.warm.items() if at <= self._disk.monotonic()]
-        for path in cold:
-            self._work.live[path] = None
+        cold = self._work.cool(self._disk.monotonic())
         end = self._disk.monotonic() + _TURN_SECONDS
         for path in list(self._work.live):
             if self._stopping:
@@ -338,11 +345,10 @@ class Daemon:
         else:
             if pieces > 1:
                 self._work.live[path] = None
-        now = self._disk.monotonic()
-        if not outcome.unfinished:
+        if outcome.unfinished:
+            self._work.warm_up(path, self._disk.monotonic(), grew=grew)
+        else:
             self._work.warm.pop(path, None)
-        elif grew or self._work.warm.get(path, now) <= now:  # a mere look must not put it off
-            self._work.warm[path] = now + COLD_SECONDS
         return outcome.more
 
     def _is_still(self, path: str) -> bool:

@@ -48,10 +48,13 @@ def backfill(paths: tuple[str, ...], dry_run: bool, wait: bool) -> int:
         click.echo("Nothing was filed: this was a dry run.")
     else:
         with Palace.writer(settings.home, create=True) as palace:
+            for told in palace.told:
+                click.echo(f"note: {told}")
             summary = _show(Backfill(palace, settings, Disk()).run(paths), started)
             while wait and summary.is_unfinished:
                 summary = _show(Backfill(palace, settings, Disk()).run(paths), started)
             Nudge(palace, settings, Disk()).finish()
+            palace.check_place()
     for line in _report(summary, time.monotonic() - started, is_dry=dry_run, of=paths):
         click.echo(line)
     return EXIT_ERROR if summary.failed else EXIT_OK
