@@ -26,6 +26,7 @@ from mempalace.store.palace import Palace, PalaceDamaged
 from service import installs
 from service.finding import Finding, note, well, wrong
 from service.proof import FileProof, prove
+from service.vectors import vectors
 from service.words import Words
 from watcher.disk import Disk
 from watcher.events import Dirty, Events
@@ -61,6 +62,7 @@ def examine(
     yield from _room(config)
     yield from _headroom(config)
     yield _canary(config)
+    yield from vectors(config)
     yield from installs.installs()
     yield from installs.home(config.home)
     if deep:

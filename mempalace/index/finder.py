@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mempalace.errors import MemPalaceError
 from mempalace.index.matrix import Matrix
 from mempalace.index.projection import Projection, Torn
 from mempalace.store import vectors
@@ -78,8 +79,8 @@ class Finder:
         self.is_in_step = False
         try:
             self._chroma.close()
-        except Torn as torn:
-            log.warning("projection.left", extra={"why": torn.what})  # it is dirty: filled anew
+        except MemPalaceError as error:  # torn, or the palace is gone: the next one fills it anew
+            log.warning("projection.left", extra={"why": error.what})
         self._is_open = False
 
     def _begin_anew(self, reason: str) -> None:
@@ -116,6 +117,8 @@ class Finder:
             return True
         if not self.is_in_step:
             self._compare()
+        elif self._chroma.was_changed():
+            raise Torn("its files were changed", "")
         if self._chroma.is_dirty and time.monotonic() - self._last_addition > _QUIET_SECONDS:
             self._settle()
         return False

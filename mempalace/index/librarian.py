@@ -29,7 +29,7 @@ from mempalace.index.drain import Drain, Embeds
 from mempalace.index.finder import Finder
 from mempalace.index.server import Server
 from mempalace.store import vectors
-from mempalace.store.palace import Palace, PalaceDamaged
+from mempalace.store.palace import Palace, PalaceDamaged, PalaceMoved
 from mempalace.store.single import only_one
 
 log = logging.getLogger("mempalace.librarian")
@@ -92,6 +92,10 @@ class Librarian:
                 self._lower_priority()
                 self._load()
                 self._work()
+            except PalaceMoved as error:
+                log.info(
+                    "palace.moved", extra={"what": error.what}
+                )  # another one may be needed there
             except MemPalaceError as error:
                 self._note_problem(error)
                 raise
@@ -149,12 +153,12 @@ class Librarian:
             try:
                 busy = self._turn()
                 self._failures = 0
-            except PalaceDamaged:
+            except (PalaceDamaged, PalaceMoved):
                 raise
             except MemPalaceError as error:  # border: a full disk or a lock passes
                 self._failures += 1
                 log.warning("librarian.trouble", extra={"what": error.what})
-                if self._failures > _MOST_FAILURES or not os.path.exists(self._palace.path):
+                if self._failures > _MOST_FAILURES:
                     raise
                 self._stopping.wait(_RETRY_SECONDS)
                 continue
@@ -167,6 +171,7 @@ class Librarian:
 
     def _turn(self) -> bool:
         """A little of everything that is to do; True where there is more."""
+        self._palace.check_place()
         if self._wants_index and self._is_unasked():
             self._close_index()
         busy = self._wants_index and self._serve()
@@ -225,8 +230,6 @@ class Librarian:
         return False
 
     def _may_leave(self) -> bool:
-        if not os.path.exists(self._palace.path):
-            return True  # the home was removed
         return not self._wants_index and self._clock() - self._last_work > IDLE_SECONDS
 
     def _is_unasked(self) -> bool:

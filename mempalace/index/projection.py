@@ -71,6 +71,7 @@ class Projection:
         self._client: ClientAPI | None = None
         self._collection: Collection | None = None
         self._is_dirty = False
+        self._left: dict[str, list[int]] = {}  # the manifest that palace.db has
         self.upto = 0
 
     # --- life -------------------------------------------------------------------------------------
@@ -169,6 +170,10 @@ class Projection:
         with _explained():
             return self._collection_now().count()
 
+    def was_changed(self) -> bool:
+        """Has somebody else changed the files of a folder that is open and clean?"""
+        return not self._is_dirty and _manifest(self._folder) != self._left
+
     @property
     def is_dirty(self) -> bool:
         """Would a kill now cost a rebuild?"""
@@ -198,7 +203,7 @@ class Projection:
         if is_clean:
             state.upto = self.upto
             state.count = self.count() if count is None else count
-            state.manifest = _manifest(self._folder)
+            state.manifest = self._left = _manifest(self._folder)
         self._palace.set_note(_NOTE, json.dumps(asdict(state)))
 
 
@@ -237,7 +242,10 @@ def _manifest(folder: str) -> dict[str, list[int]]:
     for place, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(place, name)
-            look = os.stat(path)
+            try:
+                look = os.stat(path)
+            except FileNotFoundError:
+                continue
             found[os.path.relpath(path, folder)] = [look.st_size, look.st_mtime_ns]
     return found
 

@@ -176,6 +176,19 @@ def test_any_file_that_is_not_as_it_was_left_is_rebuilt(finding, spoil, name):
     assert finding.draining.model.embedded.total() == embedded
 
 
+@pytest.mark.parametrize("spoil", [_delete, _truncate, _corrupt])
+def test_one_that_is_spoilt_while_it_is_open_and_clean_is_rebuilt(finding, spoil, monkeypatch):
+    finding.follow()
+    monkeypatch.setattr(finder_module, "_QUIET_SECONDS", -1.0)
+    assert finding.follow() == []
+    monkeypatch.undo()
+    assert finding.follow() == []  # nothing but itself has touched it
+    (file,) = [f for f in _folder_files(finding.folder) if f.endswith("data_level0.bin")]
+    spoil(finding.folder / file)
+    assert finding.follow() == ["its files were changed"]
+    assert finding.ids() == finding.known_ids()
+
+
 def test_a_folder_that_vanished_is_rebuilt(finding):
     finding.follow()
     finding.finder.close()
