@@ -43,6 +43,7 @@ COMMANDS: dict[str, Command] = {
     "show": Command("mempalace.cli.show", "show", "Print an exchange, verbatim."),
     "sessions": Command("mempalace.cli.sessions", "sessions", "List the sessions in the palace."),
     "export": Command("mempalace.cli.export", "export", "Write out what the palace holds."),
+    "compress": Command("mempalace.cli.compress", "compress", "Print a wing's talk as AAAK."),
     "forget": Command("mempalace.cli.forget", "forget", "Take out what was said, for good."),
     "status": Command("mempalace.cli.status", "status", "What is stored, behind or wrong."),
     "doctor": Command("mempalace.cli.doctor", "doctor", "What is wrong, and how to mend it."),
