@@ -17,8 +17,8 @@ import time
 from mempalace import paths
 from mempalace.errors import EXIT_OK, WrongUsage
 from mempalace.store.connect import read_only
-from mempalace.store.heartbeat import last_heartbeat, last_pause
 from mempalace.store.moments import most_important, opening
+from mempalace.trouble import capture_trouble
 
 TYPE_CHECKING = False  # typing itself costs 5 ms
 if TYPE_CHECKING:
@@ -42,41 +42,52 @@ _LEAST_BYTES = 16  # a shorter prompt ("yes", "go on") tells nothing; bytes, so 
 _SNIPPET = 300  # characters of a drawer in L2 and L3
 _RECALLED = 10  # drawers in L2
 _SESSION_SHOWN = 8  # characters of a session's id
-_FILES_LOOKED_AT = 100  # for what is unread, where capture is down
 
 USAGE = """\
-Usage: mempalace wake-up [--wing WING]
+Usage: mempalace wake-up [--wing WING] [--session ID --event EVENT]
 
   Print what a session starts with: who you are (identity.txt) and the moments that matter most, of
   the project of the current folder where the palace knows it, else of all.
 
 Options:
-  --wing WING  Of this project, person or topic.
-  -h, --help   Show this message and exit.
+  --wing WING    Of this project, person or topic.
+  --session ID   The session that begins. After a compaction, what it was about is told as well.
+  --event EVENT  Why it begins: startup, resume, clear or compact.
+  -h, --help     Show this message and exit.
 """
+EVENTS = ("startup", "resume", "clear", "compact")
 
 
 def main(argv: list[str]) -> int:
     """`mempalace wake-up`, by the shortest path. Errors rise to mempalace.__main__."""
-    wing = _wing_of(argv)
-    if wing is None and argv:
+    if "-h" in argv or "--help" in argv:
         _write(USAGE)
         return EXIT_OK
-    _write(MemoryStack().wake_up(wing, cwd=working_folder()))
+    given = _options(argv)
+    event = given.get("--event", "startup")
+    if event not in EVENTS:
+        raise WrongUsage(f"wake-up knows no event `{event}`", f"the events are {', '.join(EVENTS)}")
+    session = given.get("--session")
+    text = MemoryStack().wake_up(
+        given.get("--wing"), cwd=working_folder(), session=session, event=event
+    )
+    _write(text)
     return EXIT_OK
 
 
-def _wing_of(argv: list[str]) -> str | None:
-    """The wing asked for; None for no arguments, or where help is wanted."""
-    if not argv or "-h" in argv or "--help" in argv:
-        return None
-    if len(argv) == 1 and argv[0].startswith("--wing="):
-        return argv[0].partition("=")[2]
-    if len(argv) == 2 and argv[0] == "--wing":
-        return argv[1]
-    raise WrongUsage(
-        f"wake-up does not understand `{' '.join(argv)}`", "see `mempalace wake-up --help`"
-    )
+def _options(argv: list[str]) -> dict[str, str]:
+    """`--name value` and `--name=value`, in any order."""
+    given: dict[str, str] = {}
+    words = iter(argv)
+    for word in words:
+        name, is_there, value = word.partition("=")
+        found = value if is_there else next(words, None)
+        if name not in ("--wing", "--session", "--event") or found is None:
+            raise WrongUsage(
+                f"wake-up does not understand `{' '.join(argv)}`", "see `mempalace wake-up --help`"
+            )
+        given[name] = found
+    return given
 
 
 def _write(text: str) -> None:
@@ -103,8 +114,17 @@ class MemoryStack:
     def __init__(self, home: str | os.PathLike[str] | None = None) -> None:
         self.home = paths.home() if home is None else os.fspath(home)
 
-    def wake_up(self, wing: str | None = None, *, cwd: str | None = None) -> str:
-        """L0 and L1 as a session gets them; of `wing`, else of the wing of `cwd`, else of all.
+    def wake_up(
+        self,
+        wing: str | None = None,
+        *,
+        cwd: str | None = None,
+        session: str | None = None,
+        event: str = "startup",
+    ) -> str:
+        """L0 and L1 as a session gets them; of `wing`, else of the wing of `cwd`, else of all. To a
+        `session` that was compacted (`event`) it is told what itself has been about; on the other
+        events its context has that already, or it has no past.
 
         Raises NotThereYet where there is no palace, or no such wing.
         """
@@ -121,6 +141,7 @@ class MemoryStack:
             names = db.execute("SELECT name FROM wings WHERE id = ?", (chosen,)).fetchall()
             option = "".join(f" --wing {name}" for (name,) in names)
             trouble = capture_trouble(db, self.home, time.time())
+            past = _past(db, session) if event == "compact" else []
         except sqlite3.DatabaseError as error:
             raise _explained(error, path) from error
         finally:
@@ -132,6 +153,7 @@ class MemoryStack:
             lines.append(trouble)
         lines += [identity, "", HEADING]
         lines += story or ["  (nothing yet: what is said from now on is kept)"]
+        lines += ["", *map(_safe, past)] if past else []
         lines += ["", _HOW_TO_SEARCH.format(option), "</mempalace-context>"]
         return "\n".join(lines) + "\n"
 
@@ -168,6 +190,12 @@ class MemoryStack:
         from mempalace.status import as_values, take_stock
 
         return as_values(take_stock(config.load({**os.environ, paths.HOME_VARIABLE: self.home})))
+
+
+def _explained(error: sqlite3.DatabaseError, path: str) -> Exception:
+    from mempalace.store.palace import explanation  # costs 10 ms: only where something is wrong
+
+    return explanation(error, path) or error
 
 
 def _snippet(text: str) -> str:
@@ -267,6 +295,19 @@ def _shortened(line: str, most: int) -> str:
     return line[: cut if cut > most // 2 else most - 1].rstrip() + "…"
 
 
+def _past(db: sqlite3.Connection, session: str | None) -> list[str]:
+    if session is None:
+        return []
+    from mempalace.session_story import session_story  # most sessions begin without a past
+
+    return session_story(db, session)
+
+
+def _safe(line: str) -> str:
+    """A line with words of a transcript, for a terminal and inside our envelope."""
+    return _harmless(line.translate(_CONTROLS))
+
+
 def _harmless(text: str) -> str:
     """Words about our own envelope must not open or close it (R11)."""
     return text.replace("<mempalace-context", "‹mempalace-context").replace(
@@ -331,66 +372,3 @@ def _nearest(db: sqlite3.Connection, folders: list[str]) -> int | None:
     ).fetchall()
     found: dict[str, int] = dict(reversed(rows))
     return next((found[folder] for folder in folders if folder in found), None)
-
-
-# --- capture --------------------------------------------------------------------------------------
-
-
-def capture_trouble(db: sqlite3.Connection, home: str, now: float) -> str:
-    """One line where capture is down, paused, blind or behind, and what mends it (R7); '' where all
-    is well."""
-    pause = last_pause(home, now)
-    if pause is not None:
-        return (
-            f"! Capture is paused, nothing is filed: {pause.state}. It goes on by itself when that"
-            " is mended; `mempalace doctor` says how."
-        )
-    beat = last_heartbeat(db)
-    if beat is not None and beat.is_up(now):
-        if beat.trouble:
-            return f"! Capture is degraded: {beat.trouble}. `mempalace status` says more."
-        oldest = beat.oldest_unread_at
-        if not beat.unread_bytes or oldest is None or now - oldest <= 2 * beat.reconcile_seconds:
-            return ""
-        return (
-            f"! Capture is behind: {beat.unread_bytes:,} bytes are unread, the oldest since"
-            f" {_minute(oldest)}. `mempalace status` says why; if it does not catch up, start"
-            " `mempalace watch` anew."
-        )
-    since = f" since {_minute(beat.seen_at)}" if beat is not None and beat.seen_at else ""
-    unread, files = _unread(db)
-    left = f"At least {unread:,} bytes of {files:,} transcripts are unread. " if unread else ""
-    return (
-        f"! Capture is down{since}: what is said now is not filed until it runs. {left}"
-        "Start it with `mempalace watch`."
-    )
-
-
-def _unread(db: sqlite3.Connection) -> tuple[int, int]:
-    """(bytes, files) that the files read last have more than was read: a look, not a count."""
-    unread = files = 0
-    for path, size in db.execute(
-        "SELECT path, size FROM files WHERE gone_at IS NULL ORDER BY mtime_ns DESC LIMIT ?",
-        (_FILES_LOOKED_AT,),
-    ):
-        try:
-            more = os.stat(path).st_size - size
-        except (OSError, ValueError):  # gone, or known under the name of an excluded file
-            continue
-        if more > 0:
-            unread += more
-            files += 1
-    return unread, files
-
-
-def _minute(seconds: float) -> str:
-    try:
-        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
-    except (OverflowError, ValueError, OSError):
-        return "an unknown time"
-
-
-def _explained(error: sqlite3.DatabaseError, path: str) -> Exception:
-    from mempalace.store.palace import explanation  # costs 10 ms: only where something is wrong
-
-    return explanation(error, path) or error

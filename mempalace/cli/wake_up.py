@@ -10,13 +10,15 @@ from __future__ import annotations
 import click
 
 from mempalace.cli.output import write
-from mempalace.layers import MemoryStack, working_folder
+from mempalace.layers import EVENTS, MemoryStack, working_folder
 
 
 @click.command("wake-up")
 @click.option("--wing", help="Of this project, person or topic.")
-def wake_up(*, wing: str | None) -> None:
+@click.option("--session", help="The session that begins.")
+@click.option("--event", type=click.Choice(EVENTS), default="startup", help="Why it begins.")
+def wake_up(*, wing: str | None, session: str | None, event: str) -> None:
     """Print what a session starts with: who you are (identity.txt) and the moments that matter
     most, of the project of the current folder where the palace knows it, else of all."""
-    text = MemoryStack().wake_up(wing, cwd=working_folder())
+    text = MemoryStack().wake_up(wing, cwd=working_folder(), session=session, event=event)
     write(text.encode("utf-8", "backslashreplace"))
