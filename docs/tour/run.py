@@ -106,7 +106,10 @@ def private_home(folder: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="mempalace-tour-") as scratch:
+    # A librarian may still be at work in it: it leaves when its home is gone.
+    with tempfile.TemporaryDirectory(
+        prefix="mempalace-tour-", ignore_cleanup_errors=True
+    ) as scratch:
         own = transcripts_of_this_machine()
         env = None if own else private_home(Path(scratch) / "examples")
         if own:
