@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mempalace.search.keywords import ALL
+
 # Of the share of a question that its best keyword hit explains: below the first, keywords count
 # for little; from the second on, for all. Rough values, to be tuned.
-_LITTLE, _ALL = 0.25, 0.75
+_LITTLE, _MUCH = 0.25, 0.75
 _LEAST, _MOST = 0.15, 0.85
 _NOISE = 0.1  # of the best: worth less, where words explain the question, it is no answer to it
 
@@ -53,6 +55,7 @@ def fuse(keywords: Mapping[int, float], cosines: Mapping[int, float]) -> dict[in
 
 
 def _trust(explained: float) -> float:
-    """How far keywords are trusted where the best of them explains this much."""
-    ramp = (explained - _LITTLE) / (_ALL - _LITTLE)
+    """How far keywords are trusted where the best of them is worth this much."""
+    share = 1.0 if explained >= ALL else explained / ALL  # of the question's terms, by weight
+    ramp = (share - _LITTLE) / (_MUCH - _LITTLE)
     return _LEAST + (_MOST - _LEAST) * min(1.0, max(0.0, ramp))

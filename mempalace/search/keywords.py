@@ -33,7 +33,7 @@ _K1 = 1.2  # FTS5's own constant: no term can score more than its idf * (k1 + 1)
 _RAREST = 6
 _MOST_HITS = 30_000  # ranked for OR: 2 ms a thousand; commoner words tell less than they cost
 _SLICE = 20_000  # hits ranked at once of words that are too common
-_ALL = 0.5  # the least score of what holds every term
+ALL = 0.5  # the least score of what holds every term
 _SOME = 0.49  # the most that what holds only some may score
 _BM25 = 0.2  # of that: a quarter more explained always comes first
 _MOST_TERMS = 64  # of a page that was pasted; its first words stand for it
@@ -128,7 +128,7 @@ class Keywords:
         """What holds these of the terms that `with_any` asked for is worth."""
         bm25 = min(1.0, max(0.0, bm25))
         if held.bit_count() == len(self.terms):
-            return _rounded(_ALL + (1 - _ALL) * bm25)
+            return _rounded(ALL + (1 - ALL) * bm25)
         return _rounded(_SOME * (self._share(held) * (1 - _BM25) + _BM25 * bm25))
 
     def _share(self, held: int) -> float:
@@ -167,7 +167,7 @@ class Keywords:
         )
         for drawer, rank in rows:
             bm25 = min(1.0, max(0.0, -rank / self._most))
-            yield drawer, _rounded(_ALL + (1 - _ALL) * bm25)
+            yield drawer, _rounded(ALL + (1 - ALL) * bm25)
 
     def _number(self, statement: str) -> int:
         row = self._db.execute(statement.format(self.table)).fetchone()

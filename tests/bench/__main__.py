@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.bench import amplification, codex, embedding, filing, idle, latency, processes
+from tests.bench import amplification, codex, embedding, filing, idle, latency, librarian, processes
 from tests.bench.measure import Row, table
 
 BENCHMARKS = {
@@ -20,6 +20,7 @@ BENCHMARKS = {
     "amplification": amplification.run,
     "codex": codex.run,
     "embedding": embedding.run,
+    "librarian": librarian.run,
 }
 
 

@@ -35,7 +35,7 @@ def test_without_vectors_the_keywords_are_as_they_were():
 
 
 def test_how_it_was_found_is_told_heaviest_first():
-    fused = fuse({1: 0.6, 2: 0.6, 4: 0.1}, {1: 0.5, 3: 0.6, 4: 0.1})
+    fused = fuse({1: 0.4, 2: 0.4, 4: 0.1}, {1: 0.5, 3: 0.6, 4: 0.1})
     assert fused[1].matched_via == ("keyword", "drawer")
     assert fused[2].matched_via == ("keyword",)
     assert fused[3].matched_via == ("drawer",)
