@@ -16,8 +16,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mempalace import config as configuration
+from mempalace.cli.librarians import connected, embed_all
 from mempalace.cli.output import counted
-from mempalace.errors import EXIT_ERROR, EXIT_OK, WrongUsage
+from mempalace.config import Config
+from mempalace.errors import EXIT_ERROR, EXIT_OK, MemPalaceError, WrongUsage
 from mempalace.store.palace import Palace
 from watcher.backfill import Backfill, Summary, preview
 from watcher.disk import Disk
@@ -31,7 +33,7 @@ _KINDS_SHOWN = 5  # of what was left out; `status --json` has all of them
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--dry-run", is_flag=True, help="Say what would be filed, and file nothing.")
-@click.option("--wait", is_flag=True, help="Go on until nothing is left to read.")
+@click.option("--wait", is_flag=True, help="Go on until all is read, and all has a vector.")
 def backfill(paths: tuple[str, ...], dry_run: bool, wait: bool) -> int:
     """File the history of this machine's agents, newest first.
 
@@ -57,7 +59,20 @@ def backfill(paths: tuple[str, ...], dry_run: bool, wait: bool) -> int:
             palace.check_place()
     for line in _report(summary, time.monotonic() - started, is_dry=dry_run, of=paths):
         click.echo(line)
+    if wait and settings.vectors:
+        _wait_for_vectors(settings)
     return EXIT_ERROR if summary.failed else EXIT_OK
+
+
+def _wait_for_vectors(settings: Config) -> None:
+    started = time.monotonic()
+    try:
+        with connected(settings.home) as librarian:
+            embedded = embed_all(settings.home, librarian)
+        seconds = time.monotonic() - started
+        click.echo(f"{counted(embedded, 'drawer')} embedded in {seconds:.1f} s")
+    except MemPalaceError as error:  # all is filed; keywords find it
+        click.echo(f"note: {error.what}")
 
 
 @click.command()

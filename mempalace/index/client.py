@@ -171,13 +171,18 @@ def connect(home: str | os.PathLike[str], *, wait: float) -> Connection:
     import time
 
     end = time.monotonic() + _STARTING_SECONDS
+    has_started = False
     while True:
         try:
             return Connection(home, wait=wait)
         except NoLibrarian:
-            if time.monotonic() > end:
+            reap()
+            is_alive = bool(_children) or is_running(home)
+            if time.monotonic() > end or (has_started and not is_alive):
                 raise
-        start(home)
+        if not has_started:
+            start(home)
+            has_started = True
         time.sleep(0.05)
 
 

@@ -144,6 +144,20 @@ class TestSearch:
         assert not librarians(filled)
 
 
+class TestWaiting:
+    """A command that is asked to wait does."""
+
+    def test_backfill_stays_until_all_is_embedded(self, filled, tmp_path):
+        session = Session("5f0c7a60-0000-4000-8000-000000000001").user("one").text("two")
+        (tmp_path / f"{session.session}.jsonl").write_bytes(session.bytes())
+        done = mempalace("backfill", "--wait", str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        assert "3 drawers embedded in" in done.stdout
+        assert waiting(filled) == 0
+        assert mempalace("reindex").stdout.startswith("3 vectors in the index")
+        assert mempalace_json("search", "two")["degraded"] == []
+
+
 class TestWithout:
     """Whatever it may not do, a search answers from keywords and exits with 0."""
 
@@ -201,6 +215,13 @@ class TestWithout:
         assert not librarians(filled)
         status = mempalace("status")
         assert "note: nothing is embedded: the embedding model cannot run" in status.stdout
+        log = filled / "librarian.log"
+        log.write_text("")
+        done = mempalace("reindex", env=env)
+        assert (done.returncode, "none here" in done.stderr) == (1, True)
+        assert log.read_text().count("librarian.problem") == 1  # it was tried once
+        done = mempalace("backfill", "--wait", str(tmp_path), env=env)
+        assert (done.returncode, "note: there is no librarian" in done.stdout) == (0, True)
 
 
 class TestLife:
