@@ -19,6 +19,7 @@ from mempalace.errors import EXIT_OK, WrongUsage
 from mempalace.store.connect import read_only
 from mempalace.store.moments import most_important, opening
 from mempalace.trouble import capture_trouble
+from mempalace.wording import CONTROLS, date, harmless, safe, shortened
 
 TYPE_CHECKING = False  # typing itself costs 5 ms
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _HOW_TO_SEARCH = (
     'To find anything that was ever said: `mempalace search{} "…"`; '
     "`mempalace show ID` prints an exchange whole."
 )
-_CONTROLS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd")  # a terminal obeys them
 _MOMENTS = 15
 _OF_ONE_SESSION = 2
 _MOMENT_CHARACTERS = 200
@@ -153,7 +153,7 @@ class MemoryStack:
             lines.append(trouble)
         lines += [identity, "", HEADING]
         lines += story or ["  (nothing yet: what is said from now on is kept)"]
-        lines += ["", *map(_safe, past)] if past else []
+        lines += ["", *map(safe, past)] if past else []
         lines += ["", _HOW_TO_SEARCH.format(option), "</mempalace-context>"]
         return "\n".join(lines) + "\n"
 
@@ -199,12 +199,12 @@ def _explained(error: sqlite3.DatabaseError, path: str) -> Exception:
 
 
 def _snippet(text: str) -> str:
-    return _shortened(" ".join(text.split()), _SNIPPET)
+    return shortened(" ".join(text.split()), _SNIPPET)
 
 
 def _origin(hit: Any) -> str:
-    date = "" if hit.said_at is None else f", {_date(hit.said_at)}"
-    return f"{hit.session_id}{date}"
+    when = "" if hit.said_at is None else f", {date(hit.said_at)}"
+    return f"{hit.session_id}{when}"
 
 
 # --- L0 -------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def _identity(home: str) -> str:
             text = stream.read().decode("utf-8-sig", "replace").strip("\n")
     except OSError:
         text = ""
-    return _harmless(text) or f"No identity yet: write who you are to {path}"
+    return harmless(text) or f"No identity yet: write who you are to {path}"
 
 
 # --- L1 -------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def essential_story(db: sqlite3.Connection, wing: int | None) -> list[str]:
     is_cut = False
     for room, text, session, at in _moments(db, wing):
         session_id = db.execute("SELECT id FROM sessions WHERE n = ?", (session,)).fetchone()[0]
-        when = "" if at is None else f", {_date(at)}"
+        when = "" if at is None else f", {date(at)}"
         line = f"  - {text}  ({session_id[:_SESSION_SHOWN]}{when})"
         cost = len(line) + 1 + (0 if room in rooms else len(room) + 3)
         if length + cost > _STORY_CHARACTERS - len(OVERFLOW) - 1:
@@ -277,8 +277,8 @@ def _moment_text(words: str) -> str:
     lines = [line.strip() for line in words.split("\n")]
     own = [line for line in lines if line and not line.startswith(">")]
     quoted = [line.lstrip("> ") for line in lines]
-    text = " ".join(" ".join(own or quoted).split()).translate(_CONTROLS)
-    return _shortened(_harmless(text), _MOMENT_CHARACTERS)
+    text = " ".join(" ".join(own or quoted).split()).translate(CONTROLS)
+    return shortened(harmless(text), _MOMENT_CHARACTERS)
 
 
 def _is_poor(text: str) -> bool:
@@ -287,39 +287,12 @@ def _is_poor(text: str) -> bool:
     return is_command or len(text.encode("utf-8", "replace")) < _LEAST_BYTES
 
 
-def _shortened(line: str, most: int) -> str:
-    """At most so many characters, cut between two words where that does not cost half of it."""
-    if len(line) <= most:
-        return line
-    cut = line.rfind(" ", 0, most)
-    return line[: cut if cut > most // 2 else most - 1].rstrip() + "…"
-
-
 def _past(db: sqlite3.Connection, session: str | None) -> list[str]:
     if session is None:
         return []
     from mempalace.session_story import session_story  # most sessions begin without a past
 
     return session_story(db, session)
-
-
-def _safe(line: str) -> str:
-    """A line with words of a transcript, for a terminal and inside our envelope."""
-    return _harmless(line.translate(_CONTROLS))
-
-
-def _harmless(text: str) -> str:
-    """Words about our own envelope must not open or close it (R11)."""
-    return text.replace("<mempalace-context", "‹mempalace-context").replace(
-        "</mempalace-context", "‹/mempalace-context"
-    )
-
-
-def _date(moment: int) -> str:
-    try:
-        return time.strftime("%Y-%m-%d", time.gmtime(moment // 1_000_000))
-    except (OverflowError, ValueError, OSError):  # a transcript may name any year
-        return "no date"
 
 
 # --- which wing -----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import os
 import sqlite3
 
 from mempalace.store.moments import opening
+from mempalace.wording import minute, shortened
 
 TYPE_CHECKING = False  # typing itself costs 5 ms
 if TYPE_CHECKING:
@@ -39,15 +40,15 @@ def session_story(db: sqlite3.Connection, session_id: str) -> list[str]:
     fresh, until = _unread(db, [n for (n,) in sessions])
     if not exchanges and not fresh:
         return []
-    first = _shortened(opening(db, exchanges[0][0]), _FIRST) if exchanges else ""
+    first = _line(opening(db, exchanges[0][0]), _FIRST) if exchanges else ""
     last = [opening(db, n) for n, *_ in exchanges[1:][-_LAST:]] + fresh
     lines = [HEADING]
     if first:
         lines.append(f"  it began with: {first}")
-    lines += [f"  then: {_shortened(text, _PROMPT)}" for text in last[-_LAST:] if text]
+    lines += [f"  then: {_line(text, _PROMPT)}" for text in last[-_LAST:] if text]
     for _, kind, sentence in reversed(exchanges):
         if kind in _TELLING and sentence and len(lines) < 2 + _LAST + _KEPT:
-            lines.append(f"  {kind}: {_shortened(sentence, _PROMPT)}")
+            lines.append(f"  {kind}: {_line(sentence, _PROMPT)}")
     if until:
         lines.append(f"  (what was said after {until} is not stored yet; prompts were read anew)")
     return _within(lines)
@@ -77,12 +78,8 @@ def _exchanges(
     return rows.fetchall()
 
 
-def _shortened(text: str, most: int) -> str:
-    line = " ".join(text.split())
-    if len(line) <= most:
-        return line
-    cut = line.rfind(" ", 0, most)
-    return line[: cut if cut > most // 2 else most - 1].rstrip() + "…"
+def _line(text: str, most: int) -> str:
+    return shortened(" ".join(text.split()), most)
 
 
 # --- what is not stored yet -----------------------------------------------------------------------
@@ -116,7 +113,7 @@ def _unread(db: sqlite3.Connection, sessions: list[int]) -> tuple[list[str], str
         f" WHERE session IN ({marks})",
         sessions,
     ).fetchone()[0]
-    return prompts, _minute(latest)
+    return prompts, "an unknown time" if latest is None else minute(latest / 1e6)
 
 
 def _prompts(path: str, source: str, state: str, data: bytes, is_cut: bool) -> Iterator[str]:
@@ -145,14 +142,3 @@ def _prompts(path: str, source: str, state: str, data: bytes, is_cut: bool) -> I
                     text = strip_echo(strip_private(message.text))
                     if text.strip():
                         yield text
-
-
-def _minute(moment: int | None) -> str:
-    import time
-
-    if moment is None:
-        return "an unknown time"
-    try:
-        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment // 1_000_000))
-    except (OverflowError, ValueError, OSError):  # a transcript may name any year
-        return "an unknown time"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 
 from mempalace.store.heartbeat import last_heartbeat, last_pause
+from mempalace.wording import minute
 
 _FILES_LOOKED_AT = 100  # for what is unread, where capture is down
 
@@ -34,10 +34,10 @@ def capture_trouble(db: sqlite3.Connection, home: str, now: float) -> str:
             return ""
         return (
             f"! Capture is behind: {beat.unread_bytes:,} bytes are unread, the oldest since"
-            f" {_minute(oldest)}. `mempalace status` says why; if it does not catch up, start"
+            f" {minute(oldest)}. `mempalace status` says why; if it does not catch up, start"
             " `mempalace watch` anew."
         )
-    since = f" since {_minute(beat.seen_at)}" if beat is not None and beat.seen_at else ""
+    since = f" since {minute(beat.seen_at)}" if beat is not None and beat.seen_at else ""
     unread, files = _unread(db)
     left = f"At least {unread:,} bytes of {files:,} transcripts are unread. " if unread else ""
     return (
@@ -61,10 +61,3 @@ def _unread(db: sqlite3.Connection) -> tuple[int, int]:
             unread += more
             files += 1
     return unread, files
-
-
-def _minute(seconds: float) -> str:
-    try:
-        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
-    except (OverflowError, ValueError, OSError):
-        return "an unknown time"
