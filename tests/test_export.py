@@ -12,8 +12,9 @@ from tests.command import COMMAND, mempalace
 from tests.palace_builder import PalaceBuilder, session_id
 
 KEYS = [
-    "exchange_id", "source", "session_id", "started_at", "ended_at", "cwd", "wing", "room", "human",
-    "assistant", "alternates", "says", "tools", "sightings",
+    "exchange_id", "source", "session_id", "started_at", "ended_at", "cwd", "wing", "room", "hall",
+    "memory_type", "importance", "key_sentence", "entities", "human", "assistant", "alternates",
+    "says", "tools", "sightings",
 ]  # fmt: skip
 
 
@@ -51,6 +52,11 @@ class TestALine:
             "cwd": "/home/ada/shop",
             "wing": "shop",
             "room": "general",
+            "hall": "events",
+            "memory_type": None,
+            "importance": 1,
+            "key_sentence": row["key_sentence"],
+            "entities": [],
             "human": "Why?",
             "assistant": ["Because.", "I see."],
             "alternates": [],

@@ -41,10 +41,10 @@ class TestMemoryStack:
                 f"prompt {number} " + "wordy " * 100
             )
         builder.file()
-        lines = MemoryStack(builder.config.home).recall(wing="shop", room="general").splitlines()
+        lines = MemoryStack(builder.config.home).recall(wing="shop", room="technical").splitlines()
         assert lines[0] == "## L2 — ON-DEMAND (10 drawers)"
         assert [line.split()[2] for line in lines[1:]] == [str(n) for n in range(11, 1, -1)]
-        assert all(line.startswith("  [general] prompt ") for line in lines[1:])
+        assert all(line.startswith("  [technical] prompt ") for line in lines[1:])
         assert all(len(line) < 400 for line in lines)
         assert "2026-01-12)" in lines[1]
 
@@ -62,7 +62,7 @@ class TestMemoryStack:
         assert lines[0] == '## L3 — SEARCH RESULTS for "the "basket""'
         heads = [line for line in lines if line.startswith("  [")]
         assert len(heads) == 5
-        assert re.fullmatch(r"  \[1\] shop/general \(sim=\d\.\d{3}\)", heads[0])
+        assert re.fullmatch(r"  \[1\] shop/technical \(sim=\d\.\d{3}\)", heads[0])
         assert sum(line.startswith("      src: 0000000") for line in lines) == 5
 
     def test_status_is_that_of_its_own_home(self, builder):

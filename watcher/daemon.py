@@ -23,6 +23,7 @@ from mempalace import config as configuration
 from mempalace import paths
 from mempalace.config import Config
 from mempalace.errors import MemPalaceError
+from mempalace.filing.derivation import judge_all_stale, judge_stale
 from mempalace.store.palace import Palace, PalaceDamaged, PalaceMoved
 from mempalace.store.single import only_one
 from mempalace.transcripts import registry
@@ -170,6 +171,7 @@ class Daemon:
             self._read_all(path)
         for path in call_in(self._palace, self._config, self._disk):
             self._read_all(path)
+        judge_all_stale(self._palace)
         self._nudge.finish()
 
     def _read_all(self, path: str) -> None:
@@ -182,7 +184,7 @@ class Daemon:
         try:
             self._reload()
             self._look_around()
-            busy = self._read_live() or self._read_history()
+            busy = self._read_live() or self._read_history() or judge_stale(self._palace) > 0
             self._nudge.turn()
             self._note_progress()
             self._beat()

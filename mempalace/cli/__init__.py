@@ -47,6 +47,7 @@ COMMANDS: dict[str, Command] = {
     "forget": Command("mempalace.cli.forget", "forget", "Take out what was said, for good."),
     "status": Command("mempalace.cli.status", "status", "What is stored, behind or wrong."),
     "doctor": Command("mempalace.cli.doctor", "doctor", "What is wrong, and how to mend it."),
+    "remine": Command("mempalace.cli.remine", "remine", "Judge anew what exchanges mean."),
     "reindex": Command("mempalace.cli.reindex", "reindex", "Fill the vector index anew."),
     "config": Command("mempalace.cli.config", "config", "Show every setting and its source."),
     "librarian": Command("mempalace.cli.librarian", "librarian", ""),  # started by the others

@@ -89,6 +89,11 @@ def as_values(exchange: Exchange) -> dict[str, object]:
         "cwd": exchange.cwd,
         "wing": exchange.wing,
         "room": exchange.room,
+        "hall": exchange.hall,
+        "memory_type": exchange.memory_type,
+        "importance": exchange.importance,
+        "key_sentence": exchange.key_sentence,
+        "entities": entities(exchange),
         "human": None if exchange.headless else "".join(human[:1]),
         "assistant": texts[Role.ASSISTANT],
         "alternates": texts[Role.ALTERNATE],
@@ -96,6 +101,11 @@ def as_values(exchange: Exchange) -> dict[str, object]:
         "tools": _tools(exchange.records),
         "sightings": [{"path": path, "offset": offset} for path, offset in exchange.sightings],
     }
+
+
+def entities(exchange: Exchange) -> list[dict[str, str]]:
+    """What it names, as JSON shows it."""
+    return [{"kind": kind, "name": name} for kind, name in exchange.entities]
 
 
 def _tools(records: list[Stored]) -> list[dict[str, object]]:

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 import click
 
 from mempalace import paths
+from mempalace.cli.export import entities
 from mempalace.cli.output import is_styled, iso, minute, say, shown, write_json
 from mempalace.errors import NotThereYet, WrongUsage
 from mempalace.search import exchange_named
 from mempalace.search.lookup import session_called
-from mempalace.store import whole
+from mempalace.store import derived, whole
 from mempalace.store.exchanges import Stored
 from mempalace.store.palace import Palace
 from mempalace.store.whole import Exchange
@@ -25,8 +26,9 @@ from mempalace.store.whole import Exchange
 
 @click.command()
 @click.argument("id")
+@click.option("--why", is_flag=True, help="Also say why it is in its room, and how it is judged.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(*, id: str, as_json: bool) -> None:  # noqa: A002 - click names it after the argument
+def show(*, id: str, why: bool, as_json: bool) -> None:  # noqa: A002 - click names it after the argument
     """Print an exchange, whole and verbatim, in the order in which it was said.
 
     ID is an exchange's or a drawer's, as `mempalace search` shows them, or a session's: then all of
@@ -38,10 +40,11 @@ def show(*, id: str, as_json: bool) -> None:  # noqa: A002 - click names it afte
         whole.snapshot(db),
     ):
         for exchange in _named(db, id):
+            reasons = _reasons(db, exchange) if why else []
             if as_json:
-                write_json(_as_values(exchange))
+                write_json(_as_values(exchange) | ({"why": reasons} if why else {}))
             else:
-                _print(exchange)
+                _print(exchange, reasons)
 
 
 def _named(db: sqlite3.Connection, given: str) -> Iterator[Exchange]:
@@ -57,8 +60,19 @@ def _named(db: sqlite3.Connection, given: str) -> Iterator[Exchange]:
     yield whole.exchange(db, n)
 
 
-def _print(exchange: Exchange) -> None:
+def _reasons(db: sqlite3.Connection, exchange: Exchange) -> list[str]:
+    """What decided, by the rules of today."""
+    from mempalace.filing.derivation import judgement
+
+    n = exchange_named(db, exchange.id)
+    talk = derived.talk_of(db, n)
+    return [] if talk is None else list(judgement(talk).why)
+
+
+def _print(exchange: Exchange, reasons: list[str]) -> None:
     say(_head(exchange))
+    for reason in reasons:
+        say(f"why      {shown(reason)}")
     for record in exchange.records:
         say()
         say(_record_head(record))
@@ -77,6 +91,11 @@ def _as_values(exchange: Exchange) -> dict[str, object]:
         "cwd": exchange.cwd,
         "wing": exchange.wing,
         "room": exchange.room,
+        "hall": exchange.hall,
+        "memory_type": exchange.memory_type,
+        "importance": exchange.importance,
+        "key_sentence": exchange.key_sentence,
+        "entities": entities(exchange),
         "headless": exchange.headless,
         "retired": exchange.retired,
         "sightings": [{"path": path, "offset": offset} for path, offset in exchange.sightings],
@@ -99,6 +118,11 @@ def _head(exchange: Exchange) -> str:
         f"session  {shown(exchange.session_id)} ({exchange.source})",
         f"said     {minute(exchange.started_at)} to {minute(exchange.ended_at)}",
     ]
+    judged = [exchange.memory_type, exchange.hall, f"importance {exchange.importance}"]
+    lines.append(f"judged   {', '.join(part for part in judged if part)}")
+    if exchange.entities:
+        names = ", ".join(name for _, name in exchange.entities)
+        lines.append(f"names    {shown(names)}")
     if exchange.cwd:
         lines.append(f"in       {shown(exchange.cwd)}")
     lines += [f"seen in  {shown(path)} at byte {offset}" for path, offset in exchange.sightings]

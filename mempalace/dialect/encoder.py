@@ -19,14 +19,14 @@ from mempalace.dialect.text import Sentence, clause, decisive, is_technical, sen
 from mempalace.dialect.words import EMOTIONS, FLAGS, STOP_WORDS
 
 _PIECE = 2_000  # characters a zettel, at most; cut where a paragraph or a line ends
-_QUOTE = 79  # characters: "under 80", REFERENCE.md §6
+_QUOTE = 79  # characters: AAAK asks for less than 80
 _LEAST_QUOTE_WORDS = 3
 _ENTITIES = 3
 _LONGEST_TOPIC = 30  # characters: a path or an address is no topic word
-_TOPICS = 3  # as in the worked example of REFERENCE.md §6
+_TOPICS = 3  # as in the worked example of AAAK
 _CODES = 3
 _BOOST = 2  # what a proper noun or a technical term counts more than a word of prose
-_CHARACTERS_A_TOKEN = 4  # REFERENCE.md §2 counts so
+_CHARACTERS_A_TOKEN = 4  # as everywhere in MemPalace
 _SUBJECTS = ("we ", "i ", "we've ", "i've ", "we have ", "i have ")
 
 _EMOTION_OF = {word: code for code, table in EMOTIONS.items() for word in table}

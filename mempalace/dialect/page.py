@@ -9,7 +9,7 @@ The number of fields tells the kind of a line: 4, 5 or 6, 2 and 1. A weight nobo
 with its bar. In quotes, labels and headers a backslash, a bar, a newline and a carriage return are
 written `\\\\`, `\\p`, `\\n` and `\\r`, so that a line can be split at its bars and newlines.
 
-Owns: the shapes of REFERENCE.md §6, what is legal in them, and that parse(encode(page)) == page.
+Owns: the shapes of AAAK, what is legal in them, and that parse(encode(page)) == page.
 Never: looks at a text that is to be compressed.
 Called by: mempalace.dialect.encoder.
 """
@@ -24,7 +24,7 @@ from mempalace.errors import MemPalaceError
 
 UNKNOWN_ENTITY = "???"
 UNKNOWN_TOPIC = "misc"
-_MOST_CODES = 3  # emotions, and flags, of a zettel: REFERENCE.md §6
+_MOST_CODES = 3  # emotions, and flags, of a zettel, as AAAK has it
 
 _ZID = re.compile(r"[\w.-]+")
 _TOPIC = re.compile(r'[^\s|_"\\]+')

@@ -1,6 +1,6 @@
 """The dialect's word lists: what is no topic, what sounds like a decision, a feeling, a flag.
 
-Owns: the tables, and nothing but tables. Codes and flags are REFERENCE.md §6's; the words that
+Owns: the tables, and nothing but tables. Codes and flags are AAAK's own; the words that
     call for them are our own.
 Never: holds a rule; they are in text.py and encoder.py.
 Called by: mempalace.dialect, mempalace.mining.closets.

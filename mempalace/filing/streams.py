@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from mempalace.filing.derivation import judge
 from mempalace.mining.chunk import windows
 from mempalace.model import STREAM_OF, Role, Stream
 from mempalace.store import drawers, exchanges
@@ -34,12 +35,16 @@ class Streams:
         self._db = db
         self._now = now
         self._growing: dict[int, _Growing] = {}
+        self._changed: set[int] = set()  # exchanges whose talk is another now
         self.drawers = 0
 
     def close(self) -> None:
-        """Write everything that still waits."""
+        """Write everything that still waits, and judge what has changed by its words."""
         for exchange in list(self._growing):
             self.flush(exchange)
+        for exchange in sorted(self._changed):
+            judge(self._db, exchange)
+        self._changed.clear()
 
     def append(
         self,
@@ -155,6 +160,7 @@ class Streams:
         self._growing.pop(exchange, None)
         for stream in Stream:
             self._put(exchange, stream, 0, [])
+        self._changed.discard(exchange)
         self._db.execute("DELETE FROM exchanges WHERE n = ?", (exchange,))
 
     def _put(self, exchange: int, stream: Stream, first: int, parts: list[tuple[int, str]]) -> None:
@@ -162,5 +168,7 @@ class Streams:
         self.drawers += drawers.put_windows(
             self._db, exchange, exchange_id, stream, first, parts, now=self._now
         )
+        if stream is Stream.TALK:
+            self._changed.add(exchange)
         length = parts[-1][0] + len(parts[-1][1]) if parts else 0
         exchanges.measure(self._db, exchange, stream, first + len(parts), length)

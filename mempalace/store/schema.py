@@ -237,5 +237,22 @@ CREATE TRIGGER vector_out AFTER DELETE ON drawers WHEN old.stream = 0 BEGIN
 END;
 """
 
-MIGRATIONS: tuple[str, ...] = (_M001, _M002, _M003)
+_M004 = """
+-- by which version of the rules room, hall, type, importance and key sentence were derived
+ALTER TABLE exchanges ADD COLUMN derived INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX exchanges_by_derivation ON exchanges (derived);
+CREATE TABLE entities (           -- who and what an exchange names, the most telling first
+  exchange INTEGER NOT NULL REFERENCES exchanges (n),
+  place INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  PRIMARY KEY (exchange, place)
+) WITHOUT ROWID;
+CREATE INDEX entities_by_name ON entities (name);
+CREATE TRIGGER exchange_out AFTER DELETE ON exchanges BEGIN
+  DELETE FROM entities WHERE exchange = old.n;
+END;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_M001, _M002, _M003, _M004)
 """Each is run once, in order; `PRAGMA user_version` counts those that were."""

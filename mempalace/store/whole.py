@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from mempalace.model import Role
 from mempalace.store import exchanges
 from mempalace.store.checkpoints import HIDDEN
+from mempalace.store.derived import entities_of
 from mempalace.store.exchanges import Stored
 
 
@@ -30,6 +31,11 @@ class Exchange:
     cwd: str | None  # its own, else its session's
     wing: str | None
     room: str
+    hall: str | None
+    memory_type: str | None
+    importance: int
+    key_sentence: str
+    entities: list[tuple[str, str]]  # (kind, name), the most telling first
     headless: bool
     retired: str | None
     records: list[Stored]
@@ -51,11 +57,15 @@ def exchange(db: sqlite3.Connection, n: int) -> Exchange:
     """One exchange by its number."""
     row = db.execute(
         "SELECT e.id, s.source, s.id, e.started_at, e.ended_at, COALESCE(e.cwd, s.cwd), w.name,"
-        " e.room, e.headless, e.retired FROM exchanges e JOIN sessions s ON s.n = e.session"
+        " e.room, e.headless, e.retired, e.hall, e.memory_type, e.importance,"
+        " COALESCE(e.key_sentence, '') FROM exchanges e JOIN sessions s ON s.n = e.session"
         " LEFT JOIN wings w ON w.id = e.wing WHERE e.n = ?",
         (n,),
     ).fetchone()
-    exchange_id, source, session, started_at, ended_at, cwd, wing, room, headless, retired = row
+    exchange_id, source, session, started_at, ended_at, cwd, wing, room, headless, retired = row[
+        :10
+    ]
+    hall, memory_type, importance, key_sentence = row[10:]
     records = exchanges.load(db, n)
     first = next((r for r in records if r.role is Role.HUMAN), records[0] if records else None)
     return Exchange(
@@ -67,6 +77,11 @@ def exchange(db: sqlite3.Connection, n: int) -> Exchange:
         cwd=cwd,
         wing=wing,
         room=room,
+        hall=hall,
+        memory_type=memory_type,
+        importance=importance,
+        key_sentence=key_sentence,
+        entities=entities_of(db, n),
         headless=bool(headless),
         retired=retired,
         records=records,

@@ -9,7 +9,17 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.bench import amplification, codex, embedding, filing, idle, latency, librarian, processes
+from tests.bench import (
+    amplification,
+    codex,
+    embedding,
+    filing,
+    idle,
+    labels,
+    latency,
+    librarian,
+    processes,
+)
 from tests.bench.measure import Row, table
 
 BENCHMARKS = {
@@ -21,6 +31,7 @@ BENCHMARKS = {
     "codex": codex.run,
     "embedding": embedding.run,
     "librarian": librarian.run,
+    "labels": labels.run,
 }
 
 

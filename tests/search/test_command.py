@@ -37,7 +37,7 @@ class TestJson:
             "exchange_id": exchange,
             "session_id": session_id(1),
             "wing": "shop",
-            "room": "general",
+            "room": "technical",
             "source": "claude-code",
             "path": f"/home/ada/.claude/projects/p/{session_id(1)}.jsonl",
             "said_at": "2026-01-10T09:00:00Z",
@@ -61,7 +61,7 @@ class TestJson:
         assert found("--since", "2026-01-15") == ["my_app"]
         assert found("--until", "2026-01-15") == ["shop"]
         assert found("--limit", "1") != found()
-        assert found("--room", "general", "--source", "claude-code", "--wing", "shop") == ["shop"]
+        assert found("--room", "technical", "--source", "claude-code", "--wing", "shop") == ["shop"]
 
     def test_tools_are_a_kind(self, palace):
         (hit,) = mempalace_json("search", "basket.py", "--kind", "tools")["results"]
@@ -90,7 +90,7 @@ class TestForPeople:
         assert done.returncode == 0
         exchange = mempalace_json("search", "cookie")["results"][0]["exchange_id"]
         for part in (
-            "shop/general",
+            "shop/technical",
             "2026-01-10 09:00 UTC",
             f"claude --resume {session_id(1)}",
             "/home/ada/shop",
