@@ -11,6 +11,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
@@ -19,6 +20,7 @@ from mempalace.cli.output import iso, minute, one_line, say, shown, write_json
 from mempalace.errors import EXIT_ERROR, EXIT_OK, MemPalaceError, WrongUsage
 from mempalace.filing import forget as forgetting
 from mempalace.filing.forget import Choice
+from mempalace.index.discard import discard
 from mempalace.search.lookup import exchange_named, session_called, wing_called
 from mempalace.store import exchanges, sweep, whole
 from mempalace.store.forget import Going, going
@@ -164,13 +166,14 @@ def _agreed() -> bool:
 def _sweep(palace: Palace) -> None:
     """Raises where the leftovers cannot be wiped now; the words are out of the palace already."""
     try:
+        discard(palace, str(Path(palace.path).parent))
         for step in sweep.sweep(palace):
             if sys.stderr.isatty():
                 click.echo(f"{step} …", err=True)
     except MemPalaceError as error:
         raise MemPalaceError(
             "the words are forgotten, but traces of them may still be in unused places of"
-            f" palace.db: {error.what}",
+            f" palace.db or in the vector index: {error.what}",
             f"{error.hint}; `mempalace forget` without arguments wipes them",
         ) from error
 

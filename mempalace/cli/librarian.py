@@ -17,7 +17,7 @@ import click
 
 from mempalace import config as configuration
 from mempalace.cli.logs import log_to_stderr
-from mempalace.errors import EXIT_OK, NotThereYet
+from mempalace.errors import EXIT_OK, Locked, NotThereYet
 
 if TYPE_CHECKING:
     from mempalace.index.drain import Embeds
@@ -37,8 +37,8 @@ def librarian(*, opens: bool, after: float) -> int:
 
     try:
         Librarian(settings.home, makers(), opens=opens).run()
-    except NotThereYet:
-        pass  # only those who fill a palace make one
+    except (NotThereYet, Locked):
+        pass  # only those who fill a palace make one; and one librarian is enough
     return EXIT_OK
 
 

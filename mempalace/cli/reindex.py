@@ -14,7 +14,7 @@ import click
 from mempalace import config as configuration
 from mempalace.cli.librarians import checked, connected, embed_all, show, waiting
 from mempalace.cli.output import counted
-from mempalace.errors import BadConfig
+from mempalace.errors import BadConfig, MemPalaceError
 
 
 @click.command()
@@ -33,6 +33,11 @@ def reindex(*, wait: bool) -> None:
 
         def look() -> tuple[int, int, bool]:
             state = checked(librarian.ask("state"))
+            if state["given_up"]:
+                raise MemPalaceError(
+                    f"the index cannot be filled: {state['given_up']}",
+                    "librarian.log says more; search by meaning goes on without it",
+                )
             return state["added"], state["vectors"], state["is_in_step"]
 
         show(look)

@@ -21,6 +21,7 @@ from typing import Any
 from mempalace import paths
 from mempalace.errors import MemPalaceError
 
+ASKED_FOR = "asked for"  # why the index is filled anew, where somebody wanted it
 WAIT_SECONDS = 0.5  # for an answer: a search must not hang on a librarian that hangs
 _LONGEST_ADDRESS = 100  # bytes; sun_path has 104 on macOS, 108 on Linux
 _STARTING_SECONDS = 20.0
@@ -134,9 +135,9 @@ def start(home: str | os.PathLike[str], *, for_questions: bool = True, after: fl
     import subprocess
 
     log = os.path.join(home, paths.LIBRARIAN_LOG)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW
     try:
-        paths.keep_private(log)
-        with open(log, "ab") as stream:
+        with open(os.open(log, flags, paths.FILE_MODE), "ab") as stream:
             child = subprocess.Popen(
                 [
                     sys.executable, "-P", "-m", "mempalace", "librarian",
@@ -147,9 +148,10 @@ def start(home: str | os.PathLike[str], *, for_questions: bool = True, after: fl
                 cwd="/", start_new_session=True,
             )  # fmt: skip
         _children.append(child)
-    except (OSError, MemPalaceError) as error:
+    except OSError as error:
         raise NoLibrarian(
-            "no librarian can be started here", "search goes on with keywords"
+            f"no librarian can be started here: {error.strerror or type(error).__name__}",
+            "search goes on with keywords",
         ) from error
 
 

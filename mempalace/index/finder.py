@@ -1,8 +1,8 @@
 """Questions by meaning: one model's vectors in memory, and Chroma where it is in step.
 
-Owns: which of the two answers, and how the projection is opened, filled and kept in step. Chroma
-gives the candidates of an unfiltered question; below a filter, and while Chroma is being opened or
-filled, all of them are compared. Either way the scores are exact, from the blobs.
+Owns: which of the two answers, and how the projection is opened, filled and kept in step. All
+vectors are compared, or all below a filter; where they are too many for that, Chroma gives the
+candidates of an unfiltered question. Either way the scores are exact, from the blobs.
 Never: embeds; serves a socket.
 Called by: mempalace.index.librarian: `step` from one thread, `nearest` and `scores` from any.
 """
@@ -25,6 +25,11 @@ from mempalace.store.palace import Palace
 
 log = logging.getLogger("mempalace.librarian")
 
+_EXACT = (
+    500_000  # vectors: up to here all of them are compared, in 40 ms at most; a graph is quicker
+)
+# but passes over some (of 1,418 drawers of one topic, the nearest for 3 questions of 20)
+_CALM_SECONDS = 1.0  # whoever removes a home removes its files one by one
 _CHUNK = 1_000  # vectors given to Chroma in one step, most of a second
 _QUIET_SECONDS = 30.0  # without an addition, the folder is closed and opened again: it is clean
 _MOST_REBUILDS = 3  # by one process; then something else is wrong, and all vectors are compared
@@ -46,6 +51,7 @@ class Finder:
         self._last_addition = time.monotonic()
         self.rebuild_reason = ""  # why it is being filled anew, while it is
         self.added = 0  # since that began
+        self.given_up = ""  # why Chroma is not filled any more; all vectors are compared
         self.is_in_step = False
 
     # --- keeping it in step -----------------------------------------------------------------------
@@ -66,12 +72,14 @@ class Finder:
                 return True
             return self._follow()
         except Torn as torn:
+            time.sleep(_CALM_SECONDS)
+            self._palace.check_place()
             self._begin_anew(torn.what)
             return True
 
     def rebuild(self, reason: str) -> None:
         """Fill Chroma's folder anew from the blobs, in the steps that follow."""
-        self._rebuilds = 0
+        self._rebuilds, self.given_up = 0, ""
         self._begin_anew(reason)
 
     def close(self) -> None:
@@ -88,15 +96,16 @@ class Finder:
         self._rebuilds += 1
         if self._rebuilds > _MOST_REBUILDS:
             log.error("projection.given_up", extra={"why": reason})
+            self.given_up, self.rebuild_reason = reason, ""
             return
         log.info("projection.rebuild", extra={"why": reason})
         self.rebuild_reason, self.added = reason, 0
         try:
             self._chroma.create()
             self._is_open = True
-        except Torn as torn:
+        except (Torn, OSError) as error:
             self._is_open = False
-            log.warning("projection.failed", extra={"why": torn.what})
+            log.warning("projection.failed", extra={"why": str(error)})
 
     def _follow(self) -> bool:
         with self._palace.reading() as db:
@@ -166,7 +175,7 @@ class Finder:
         exchanges: NDArray[np.int64] | None,
     ) -> list[tuple[int, float]]:
         """(drawer, cosine), best first. `db` is a connection of the caller's thread."""
-        if exchanges is None and self.is_in_step:
+        if exchanges is None and self.is_in_step and len(self.matrix) > _EXACT:
             try:
                 ids = self._chroma.nearest(question, limit)
                 numbers = vectors.numbers_of(db, ids)

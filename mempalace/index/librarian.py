@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mempalace import paths
-from mempalace.errors import MemPalaceError
+from mempalace.errors import Locked, MemPalaceError
+from mempalace.index.client import ASKED_FOR
 from mempalace.index.drain import Drain, Embeds
 from mempalace.index.finder import Finder
 from mempalace.index.server import Server
@@ -78,32 +79,37 @@ class Librarian:
         """Work until nobody needs it. Raises Locked where another one does, NotThereYet where
         there is no palace, ModelMissing where nothing can be embedded."""
         what, hint = "another librarian has this palace", "nothing to do"
-        with (
-            Palace.writer(self.home) as palace,
-            only_one(self.home, paths.LIBRARIAN_LOCK, what=what, hint=hint),
-        ):
+        with Palace.writer(self.home) as palace:
             self._palace = palace
-            os.umask(0o077)  # Chroma's files are the owner's alone, too (R12)
-            self._handle_signals()
-            server = Server(self)
-            server.open()  # before the model is loaded: who asks is told that it is warming
-            log.info("librarian.start")
             try:
-                self._lower_priority()
-                self._load()
-                self._work()
-            except PalaceMoved as error:
-                log.info(
-                    "palace.moved", extra={"what": error.what}
-                )  # another one may be needed there
-            except MemPalaceError as error:
-                self._note_problem(error)
+                with only_one(self.home, paths.LIBRARIAN_LOCK, what=what, hint=hint):
+                    self._live()
+            except Locked:
                 raise
-            finally:
-                server.close()
-                if self._finder is not None:
-                    self._finder.close()
-            log.info("librarian.stop")
+            except PalaceMoved as error:  # another one may be needed there
+                log.info("palace.moved", extra={"what": error.what})
+            except MemPalaceError as error:
+                self._note_problem(error.what)
+                raise
+            except Exception as error:  # border: who asks is told why there are no vectors
+                self._note_problem(f"the librarian ended with an unexpected {type(error).__name__}")
+                raise
+
+    def _live(self) -> None:
+        os.umask(0o077)  # Chroma's files are the owner's alone, too (R12)
+        self._handle_signals()
+        server = Server(self)
+        server.open()  # before the model is loaded: who asks is told that it is warming
+        log.info("librarian.start")
+        try:
+            self._lower_priority()
+            self._load()
+            self._work()
+        finally:
+            server.close()
+            if self._finder is not None:
+                self._finder.close()
+        log.info("librarian.stop")
 
     def stop(self) -> None:
         """Leave after the step at hand."""
@@ -138,11 +144,11 @@ class Librarian:
             vectors.forget_problem(db)
             self._healed_upto = 0 if vectors.may_lack_some(db, self._model) else None
 
-    def _note_problem(self, error: MemPalaceError) -> None:
-        log.error("librarian.problem", extra={"what": error.what, "hint": error.hint})
+    def _note_problem(self, what: str) -> None:
+        log.error("librarian.problem", extra={"what": what})
         try:
             with self._palace.transaction() as db:
-                vectors.note_problem(db, error.what, time.time())
+                vectors.note_problem(db, what, time.time())
         except MemPalaceError:
             pass  # border: the palace itself is the problem
 
@@ -193,7 +199,7 @@ class Librarian:
             self._finder = finder
         if self._wants_rebuild and finder.is_loaded:
             self._wants_rebuild = False
-            finder.rebuild("asked for")
+            finder.rebuild(ASKED_FOR)
         return finder.step()
 
     def _answering(self) -> int:
@@ -289,5 +295,6 @@ class Librarian:
             "is_in_step": finder is not None and finder.is_in_step and not self._wants_rebuild,
             "vectors": 0 if finder is None else len(finder.matrix),
             "added": 0 if finder is None else finder.added,
+            "given_up": "" if finder is None else finder.given_up,
             "rebuilding": "" if finder is None else finder.rebuild_reason,
         }

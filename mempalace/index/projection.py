@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -25,7 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from mempalace import paths
 from mempalace.errors import MemPalaceError
+from mempalace.index.discard import remove
 from mempalace.store.palace import Palace
+from mempalace.store.vectors import PROJECTION_NOTE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("mempalace.librarian")
 
 DRAWERS = "mempalace_drawers"
-_NOTE = "projection"
 _FORMAT = 1  # of what is kept there; another one is filled anew
 _PROBE_SECONDS = 60.0
 _BATCH = 1_000  # ids at once; Chroma takes 5,461 at most
@@ -107,7 +107,7 @@ class Projection:
         """Close the folder; from now on it is clean."""
         if self._collection is None:
             return
-        count = self._collection_now().count()
+        count = self.count()
         self._disconnect()
         if self._is_dirty:
             self._save(is_clean=True, count=count)
@@ -192,7 +192,7 @@ class Projection:
             self._is_dirty = True
 
     def _state(self) -> State | None:
-        text = self._palace.note(_NOTE)
+        text = self._palace.note(PROJECTION_NOTE)
         try:
             return None if text is None else State(**json.loads(text))
         except (ValueError, TypeError):
@@ -204,7 +204,7 @@ class Projection:
             state.upto = self.upto
             state.count = self.count() if count is None else count
             state.manifest = self._left = _manifest(self._folder)
-        self._palace.set_note(_NOTE, json.dumps(asdict(state)))
+        self._palace.set_note(PROJECTION_NOTE, json.dumps(asdict(state)))
 
 
 def client(folder: str) -> ClientAPI:
@@ -223,13 +223,15 @@ def _version() -> str:
 
 
 class _explained:  # noqa: N801 - it is used like contextlib.suppress
-    """Chroma raises what it likes on files that are not whole: all of it means Torn."""
+    """Chroma raises what it likes on files that are not whole, and its Rust part panics, which is
+    no Exception: all of it means Torn."""
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, MemPalaceError):
+        is_ours = isinstance(error, (MemPalaceError, KeyboardInterrupt, SystemExit))
+        if error is not None and not is_ours:
             log.warning("projection.torn", extra={"error": type(error).__name__})
             raise Torn(f"Chroma failed: {type(error).__name__}", "") from error
 
@@ -243,7 +245,7 @@ def _manifest(folder: str) -> dict[str, list[int]]:
         for name in names:
             path = os.path.join(place, name)
             try:
-                look = os.stat(path)
+                look = os.lstat(path)
             except FileNotFoundError:
                 continue
             found[os.path.relpath(path, folder)] = [look.st_size, look.st_mtime_ns]
@@ -253,10 +255,10 @@ def _manifest(folder: str) -> dict[str, list[int]]:
 def _empty(folder: str) -> None:
     """Move what is there aside, so that nothing of it is met again, and delete it."""
     aside = f"{folder}.old"
-    shutil.rmtree(aside, ignore_errors=True)
+    remove(aside)
     if os.path.lexists(folder):
         os.replace(folder, aside)
-    shutil.rmtree(aside, ignore_errors=True)
+    remove(aside)
 
 
 def _probe(folder: str) -> int | None:

@@ -69,7 +69,14 @@ class Server:
         paths.create_folder(folder)
         if os.stat(folder).st_uid != os.getuid():
             raise MemPalaceError(f"{folder} belongs to somebody else", "remove it")
-        _unlink(self._address)
+        try:
+            os.unlink(self._address)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise MemPalaceError(
+                f"{self._address} is in the way: {error.strerror}", "move it away"
+            ) from error
         self._server = _Sockets(self._address, _handler(self._answers))
         os.chmod(self._address, paths.FILE_MODE)  # the folder is closed to others anyway
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True)
@@ -77,7 +84,10 @@ class Server:
 
     def close(self) -> None:
         """Stop accepting and remove the socket; whoever is being answered gets the answer."""
-        _unlink(self._address)
+        try:
+            os.unlink(self._address)
+        except OSError:
+            pass  # it is gone, or may not be removed: nobody answers there any more
         self._server.shutdown()
         self._server.server_close()
 
@@ -160,10 +170,3 @@ class _Conversation:
     def _reindex(self, _request: dict[str, Any]) -> dict[str, Any]:
         self._answers.reindex()
         return self._answers.state()
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass

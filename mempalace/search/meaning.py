@@ -82,6 +82,8 @@ class Meaning:
             problem = vectors.problem(db, time.time())
         if problem:
             return f"keywords only: {problem}"
+        if isinstance(error.__cause__, PermissionError):  # nor would another one be reached
+            return f"keywords only: {error.what}"
         try:
             if not config.load().vectors:
                 return OFF

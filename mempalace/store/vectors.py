@@ -22,6 +22,7 @@ _ID = 32  # hexadecimal digits of an exchange's id, with which a drawer's begins
 _IS_TALK = f"substr(o.item, {_ID + 1}, 6) = '-talk-'"
 _POSITION = f"CAST(substr(o.item, {_ID + 7}) AS INTEGER)"
 _PAGE = 4_096  # rows read at once
+PROJECTION_NOTE = "projection"  # what is known of Chroma's folder
 _PROBLEM_NOTE = "librarian"
 _PROBLEM_SECONDS = 600.0  # after which another start is tried
 
@@ -249,6 +250,12 @@ def deleted(db: sqlite3.Connection, items: Iterable[str]) -> None:
     db.executemany(
         "DELETE FROM outbox WHERE item = ? AND operation = 'delete'", [(item,) for item in items]
     )
+
+
+def forget_projection(db: sqlite3.Connection) -> None:
+    """There is no index any more: nothing must leave it."""
+    db.execute("DELETE FROM outbox WHERE operation = 'delete'")
+    db.execute("DELETE FROM notes WHERE name = ?", (PROJECTION_NOTE,))
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -16,11 +16,19 @@ from mempalace.index import finder as finder_module
 from mempalace.index.finder import Finder
 from mempalace.index.projection import DRAWERS, client
 from mempalace.store import vectors
+from mempalace.store.palace import PalaceMoved
 from tests.index.quick import Quick
 from tests.index.test_drain import Draining
 from tests.palace_builder import PalaceBuilder
 
 WORDS = ("basket", "cookie", "invoice", "queue", "index", "feed", "title", "order")
+
+
+@pytest.fixture(autouse=True)
+def chroma_answers_at_once(monkeypatch):
+    """Of so few vectors all would be compared; and nobody removes this home."""
+    monkeypatch.setattr(finder_module, "_EXACT", 0)
+    monkeypatch.setattr(finder_module, "_CALM_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -87,6 +95,16 @@ class Finding:
 @pytest.fixture
 def finding(builder) -> Finding:
     return Finding(builder)
+
+
+def test_few_vectors_are_all_compared(finding, monkeypatch):
+    """A graph passes over some."""
+    finding.follow()
+    monkeypatch.setattr(finder_module, "_EXACT", 40)
+    monkeypatch.setattr(finding.finder._chroma, "nearest", lambda *_: [])
+    assert finding.nearest("cookie", 7)
+    monkeypatch.setattr(finder_module, "_EXACT", 39)
+    assert not finding.nearest("cookie", 7)
 
 
 def test_the_same_is_found_by_comparing_all_and_by_chroma(finding):
@@ -189,6 +207,68 @@ def test_one_that_is_spoilt_while_it_is_open_and_clean_is_rebuilt(finding, spoil
     assert finding.ids() == finding.known_ids()
 
 
+def _by_a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("no folder")
+
+
+def _by_a_link(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.symlink_to(folder.parent / "elsewhere")
+
+
+def _by_a_loop(folder: Path) -> None:
+    (folder / "loop").symlink_to("loop")
+
+
+def _beside_a_file(folder: Path) -> None:
+    folder.with_name("vectors.old").write_text("in the way")
+    _by_a_file(folder)
+
+
+@pytest.mark.parametrize("put", [_by_a_file, _by_a_link, _by_a_loop, _beside_a_file])
+def test_whatever_is_put_in_its_place_is_rebuilt(finding, put):
+    for _ in range(2):
+        finding.follow()
+        finding.finder.close()
+        put(finding.folder)
+        assert finding.again() == ["its files were changed"]
+    assert "cookie" in finding.nearest("cookie")[0]
+    assert finding.ids() == finding.known_ids()
+
+
+def test_a_panic_of_chromas_is_a_torn_folder(finding, monkeypatch):
+    finding.follow()
+
+    class PanicException(BaseException):
+        """As Rust's panics come to Python: not an Exception."""
+
+    def panic(*_: object, **__: object) -> None:
+        raise PanicException
+
+    monkeypatch.setattr(type(finding.finder._chroma._collection), "query", panic)
+    assert "cookie" in finding.nearest("cookie")[0]
+    monkeypatch.setattr(type(finding.finder._chroma._collection), "count", panic)
+    finding.finder.close()
+
+
+def test_a_home_that_is_being_removed_is_not_filled_again(finding, monkeypatch):
+    """Its files go one by one: the index's may go before palace.db does."""
+    finding.follow()
+    monkeypatch.setattr(finder_module, "_QUIET_SECONDS", -1.0)
+    finding.follow()
+
+    def and_then_the_palace(_: float) -> None:
+        (finding.folder.parent / "palace.db").unlink()
+
+    monkeypatch.setattr("mempalace.index.finder.time.sleep", and_then_the_palace)
+    shutil.rmtree(finding.folder)
+    with pytest.raises(PalaceMoved):
+        finding.follow()
+    finding.finder.close()
+    assert not finding.folder.exists()
+
+
 def test_a_folder_that_vanished_is_rebuilt(finding):
     finding.follow()
     finding.finder.close()
@@ -279,4 +359,5 @@ def test_a_chroma_that_never_works_is_given_up_and_vectors_still_answer(finding,
     while finding.finder.step():
         steps += 1
         assert steps < 50
+    assert (finding.finder.given_up, finding.finder.rebuild_reason) == ("no", "")
     assert "cookie" in finding.nearest("cookie")[0]

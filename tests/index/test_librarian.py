@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
@@ -144,6 +145,52 @@ class TestSearch:
         assert not librarians(filled)
 
 
+class TestForgetting:
+    """R4: Chroma keeps the bytes of what it deletes; its folder is filled anew."""
+
+    def bytes_of(self, home: Path, drawer: str) -> bytes:
+        with Palace.reader(home) as palace:
+            (blob,) = palace.db.execute(
+                "SELECT v.vector FROM vectors v JOIN drawers d ON d.n = v.drawer"
+                " WHERE d.text LIKE ?", (drawer + "%",)
+            ).fetchone()  # fmt: skip
+        return np.frombuffer(blob, np.float16).astype(np.float32).tobytes()
+
+    def holds(self, home: Path, what: bytes) -> bool:
+        files = [path for path in (home / "vectors").rglob("*") if path.is_file()]
+        return any(what[:400] in path.read_bytes() for path in files)
+
+    @pytest.mark.parametrize("is_running", [True, False])
+    def test_no_byte_of_a_forgotten_vector_is_left(self, filled, is_running):
+        make_due(filled)
+        with start_quick(filled) as process:
+            until(lambda: client.is_running(filled) and not waiting(filled))
+            with client.connect(filled, wait=5.0) as connection:
+                connection.ask("reindex")
+            until(lambda: state(filled)["is_in_step"])
+            if not is_running:
+                process.terminate()
+                process.wait(PATIENCE)
+            gone, kept = self.bytes_of(filled, "Why"), self.bytes_of(filled, "How")
+            assert self.holds(filled, gone) == is_running or not is_running
+            with Palace.reader(filled) as palace:
+                (named,) = palace.db.execute(
+                    "SELECT e.id FROM exchanges e JOIN drawers d ON d.exchange = e.n"
+                    " WHERE d.text LIKE 'Why%'"
+                ).fetchone()
+            done = mempalace("forget", named, "--yes")
+            assert done.returncode == 0, done.stderr
+            assert not self.holds(filled, gone)
+            if is_running:
+                until(lambda: state(filled)["is_in_step"] and state(filled)["vectors"] == 1)
+                process.terminate()
+                process.wait(PATIENCE)
+                assert not self.holds(filled, gone)
+                assert kept != gone
+            else:
+                assert not (filled / "vectors").exists()
+
+
 class TestWaiting:
     """A command that is asked to wait does."""
 
@@ -194,6 +241,28 @@ class TestWithout:
             out = self.search(filled, "")
             assert time.monotonic() - began < 20
         assert "note: keywords only: the librarian does not answer" in out
+
+    @pytest.mark.parametrize("name", ["librarian.sock", "librarian.lock", "librarian.log"])
+    @pytest.mark.parametrize("what", ["folder", "fifo"])
+    def test_something_is_in_the_way_and_search_says_so(self, filled, name, what):
+        path = filled / name
+        path.mkdir() if what == "folder" else os.mkfifo(path)
+        mempalace("search", "basket")
+        if (name, what) in (("librarian.lock", "fifo"), ("librarian.sock", "fifo")):
+            until(lambda: client.is_running(filled))  # these can be used, or be replaced
+            return
+        until(lambda: "warming" not in self.search(filled, ""))
+        assert "note: keywords only: " in self.search(filled, "")
+        assert not librarians(filled)
+
+    def test_a_sandbox_without_sockets_starts_nothing(self, filled):
+        out = self.search(filled, (
+            "import socket\n"
+            "def no(*_, **__): raise PermissionError(1, 'no')\n"
+            "socket.socket.connect = no\n"
+        ))  # fmt: skip
+        assert "note: keywords only: the librarian does not answer (PermissionError)" in out
+        assert not librarians(filled)
 
     def test_vectors_are_off(self, filled, monkeypatch):
         monkeypatch.setenv("MEMPALACE_INDEX_VECTORS", "false")
