@@ -25,10 +25,9 @@ from mempalace.store.palace import Palace
 
 log = logging.getLogger("mempalace.librarian")
 
-_EXACT = (
-    500_000  # vectors: up to here all of them are compared, in 40 ms at most; a graph is quicker
-)
-# but passes over some (of 1,418 drawers of one topic, the nearest for 3 questions of 20)
+# Vectors up to which all of them are compared, in 40 ms at most. A graph is quicker and passes over
+# some: of 1,418 drawers of one topic and 20 of others, the nearest one for 3 questions of 20.
+_EXACT = 500_000
 _CALM_SECONDS = 1.0  # whoever removes a home removes its files one by one
 _CHUNK = 1_000  # vectors given to Chroma in one step, most of a second
 _QUIET_SECONDS = 30.0  # without an addition, the folder is closed and opened again: it is clean
