@@ -42,6 +42,7 @@ COMMANDS: dict[str, Command] = {
     "search": Command("mempalace.cli.search", "search", "Find what was said."),
     "show": Command("mempalace.cli.show", "show", "Print an exchange, verbatim."),
     "sessions": Command("mempalace.cli.sessions", "sessions", "List the sessions in the palace."),
+    "wings": Command("mempalace.cli.wings", "wings", "List, rename and merge wings."),
     "export": Command("mempalace.cli.export", "export", "Write out what the palace holds."),
     "compress": Command("mempalace.cli.compress", "compress", "Print a wing's talk as AAAK."),
     "forget": Command("mempalace.cli.forget", "forget", "Take out what was said, for good."),

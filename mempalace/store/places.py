@@ -45,8 +45,9 @@ def wing_named(db: sqlite3.Connection, name: str, root: str | None = None) -> in
 def wing_of_root(db: sqlite3.Connection, root: str, names: Iterable[str]) -> int:
     """The wing of a project folder; the first of `names` that no other folder has taken."""
     row = db.execute("SELECT id FROM wings WHERE root = ?", (root,)).fetchone()
-    if row is not None:
-        return int(row[0])
+    known = int(row[0]) if row is not None else wing_of_folder(db, root)  # it may be merged
+    if known is not None:
+        return known
     name = ""
     for name in names:
         taken = db.execute("SELECT 1 FROM wings WHERE name = ?", (slug(name),)).fetchone()
