@@ -258,11 +258,12 @@ class Capture:
             return Outcome(Result.NOTHING, unfinished=True)  # only a line that is not whole yet
         after = self._disk.look_at(descriptor)  # a write during the read shows in its time
         tail = len(piece.tail) if ends_here else 0
+        is_all = piece.at_end and (ends_here or not piece.tail)  # a packed size tells no offset
         done = replace(
             checkpoint,
             offset=end,
             tail=tail,
-            size=end + tail if look.packed is None else look.packed,
+            size=end + tail if look.packed is None else look.packed if is_all else 0,
             mtime_ns=look.mtime_ns if after == look else look.mtime_ns - 1,
             fingerprint=fingerprint(self._disk, descriptor, look, end, crc, checkpoint.fingerprint),
             rereading=checkpoint.rereading and not piece.at_end,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+import watcher.tail
 from tests.capturing import Capturing
 from tests.transcripts.codex_builder import Rollout, packed
 from watcher.capture import Result
@@ -134,3 +136,33 @@ def test_a_fork_knows_the_turns_of_both(tmp_path, capturing, order):
     sessions = {row["records"][0][2]: row["session"] for row in capturing.rows()}
     assert [sessions[f"prompt {number}"] for number in range(3)] == [parent.session] * 3
     assert len(capturing.prompts()) == len(sessions) == 4
+
+
+def _alone(folder: Path, content: bytes) -> Path:
+    path = _rollout(0).write(folder)
+    path.unlink()
+    twin = path.with_name(path.name + ".zst")
+    twin.write_bytes(packed(content))
+    return twin
+
+
+def test_a_packed_file_that_was_read_in_part_is_behind(tmp_path, capturing):
+    """R1: the next process must find it; a size on disk tells nothing of how far it was read."""
+    path = _alone(tmp_path, _rollout(40).bytes())
+    vars(capturing.capture).update(_piece=1, _adapt=lambda *_: None)
+    with patch.object(watcher.tail, "BLOCK", 700):
+        assert capturing.capture.read(str(path), cold=True).more
+    capturing.again()
+    assert _behind(capturing, tmp_path) == [str(path)]
+    capturing.read(path)
+    assert len(capturing.prompts()) == 40
+    assert _behind(capturing, tmp_path) == []
+
+
+def test_a_packed_file_with_a_tail_is_behind_until_it_was_read_as_cold(tmp_path, capturing):
+    path = _alone(tmp_path, _rollout(2).bytes().rstrip(b"\n"))
+    capturing.read(path, cold=False)
+    assert _behind(capturing, tmp_path) == [str(path)]
+    capturing.read(path)
+    assert len(capturing.words()) == 4
+    assert _behind(capturing, tmp_path) == []
